@@ -26,6 +26,7 @@ const (
 	CodeIdleStage       = "idle_stage"
 	CodeOneShard        = "one_shard"
 	CodeIdlePartitioned = "idle_partitioned"
+	CodeOneLane         = "one_lane"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -213,6 +214,18 @@ func (l *linter) nodes() {
 }
 
 func (l *linter) outputs() {
+	for i := range l.g.Outputs {
+		to := &l.g.Outputs[i].Sink
+		lanes, ok := to.Config.(kind.Lanes)
+		if !ok || l.g.Keyed() {
+			continue
+		}
+		if most, keyed := lanes.Lanes(); most > 1 && !keyed {
+			l.add(to.Pos, CodeOneLane, "%d may be delivered at once, and without a key they go one after the other: "+
+				"say in the sink what keeps its order, such as key: value.id, give the reactor a key, or leave "+
+				"concurrency out", most)
+		}
+	}
 	for i := range l.g.Outputs {
 		if !l.g.Outputs[i].Sink.Target().Drops() {
 			return

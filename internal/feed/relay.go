@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/pump"
@@ -25,8 +26,11 @@ type relay struct {
 	links  *Links
 	from   api.Ref
 	output string
-	own    sink.Sink     // nil when the output has none
-	done   map[End]int64 // the number up to which each end of a link has the values
+	own    sink.Sink // nil when the output has none
+	// done is the number up to which each end of a link has the values; feeding guards it, where several are delivered
+	// at once.
+	feeding sync.Mutex
+	done    map[End]int64
 }
 
 // relayGroup is how many values are handed on at once: one slow end of several links is
@@ -36,8 +40,42 @@ const relayGroup = 64
 // Relay is what delivers the values of an output that feeds other graphs, or may: to each of
 // them, and to the output's own sink, nil when it has none.
 func (w *Links) Relay(from api.Ref, output string, own sink.Sink) sink.Sink {
-	return &relay{links: w, from: from, output: output, own: own, done: make(map[End]int64)}
+	r := &relay{links: w, from: from, output: output, own: own, done: make(map[End]int64)}
+	switch own := own.(type) {
+	case sink.Concurrent:
+		return &several{singly{r}, own}
+	case sink.Singly:
+		return &singly{r}
+	}
+	return r
 }
+
+// singly is a relay to a sink that delivers one value after the other.
+type singly struct{ *relay }
+
+// DeliversSingly implements [sink.Singly].
+func (*singly) DeliversSingly() {}
+
+// several is a relay to a sink that may deliver several values at once. While it feeds other graphs they go one after
+// the other: a link has its values in their order.
+type several struct {
+	singly
+	to sink.Concurrent
+}
+
+// Concurrency implements [sink.Concurrent].
+func (s *several) Concurrency() int { return s.to.Concurrency() }
+
+// AtOnce implements [sink.Concurrent].
+func (s *several) AtOnce() int {
+	if len(s.links.of(s.from, s.output)) > 0 {
+		return 1
+	}
+	return s.to.AtOnce()
+}
+
+// Lane implements [sink.Concurrent].
+func (s *several) Lane(m *sink.Message) string { return s.to.Lane(m) }
 
 // Deliver implements [sink.Sink].
 func (r *relay) Deliver(ctx context.Context, batch []sink.Message) error {
@@ -68,16 +106,24 @@ func behind(err error, lo int) error {
 // group delivers a few values to everyone. The links are looked at anew each time: they come
 // and go with the graphs.
 func (r *relay) group(ctx context.Context, batch []sink.Message) error {
-	links := r.links.of(r.from, r.output)
-	for _, l := range links {
-		if err := r.feed(ctx, l, batch); err != nil {
-			return err
-		}
+	if err := r.feedAll(ctx, batch); err != nil {
+		return err
 	}
 	if r.own == nil {
 		return nil
 	}
 	return r.own.Deliver(ctx, batch)
+}
+
+func (r *relay) feedAll(ctx context.Context, batch []sink.Message) error {
+	r.feeding.Lock()
+	defer r.feeding.Unlock()
+	for _, l := range r.links.of(r.from, r.output) {
+		if err := r.feed(ctx, l, batch); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // feed hands one link what it does not have yet of a batch.

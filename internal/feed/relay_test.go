@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/graphd/graphd/internal/accumulator/pump"
@@ -72,5 +73,39 @@ func TestM46PartlyTakenDeliveryGoesOn(t *testing.T) {
 				t.Errorf("got %v", e.got)
 			}
 		})
+	}
+}
+
+// plenty is a sink that delivers several values at once, and counts how many.
+type plenty struct{ n atomic.Int64 }
+
+func (p *plenty) Deliver(context.Context, []sink.Message) error { p.n.Add(1); return nil }
+func (p *plenty) Close(context.Context) error                   { return nil }
+func (p *plenty) DeliversSingly()                               {}
+func (p *plenty) Concurrency() int                              { return 8 }
+func (p *plenty) AtOnce() int                                   { return 8 }
+func (p *plenty) Lane(m *sink.Message) string                   { return string(m.Key) }
+
+// M30, M46: an output's own sink is given several values at once, and while the output feeds another graph one after
+// the other, so that the link has them in their order.
+func TestM46SeveralAtOnceUnlessItFeeds(t *testing.T) {
+	e, own := &end{room: 1000}, &plenty{}
+	links := New(e)
+	to, ok := links.Relay(up, "o", own).(sink.Concurrent)
+	if !ok || to.Concurrency() != 8 || to.AtOnce() != 8 {
+		t.Fatalf("the relay hides that the sink takes several: %T", to)
+	}
+	if m := messages(1, 1); to.Deliver(t.Context(), m) != nil || len(e.got) != 0 || own.n.Load() != 1 {
+		t.Errorf("without a link: %v, %d", e.got, own.n.Load())
+	}
+	links.live.put(down, []link{{from: up, output: "o", to: End{down, "a"}}})
+	if to.Concurrency() != 8 || to.AtOnce() != 1 {
+		t.Errorf("with a link %d go at once, of %d", to.AtOnce(), to.Concurrency())
+	}
+	if m := messages(2, 2); to.Deliver(t.Context(), m) != nil || len(e.got) != 1 || own.n.Load() != 2 {
+		t.Errorf("with a link: %v, %d", e.got, own.n.Load())
+	}
+	if _, ok := links.Relay(up, "o", nil).(sink.Singly); ok {
+		t.Error("a relay without a sink is taken for one that takes a value at a time")
 	}
 }

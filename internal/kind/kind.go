@@ -83,6 +83,12 @@ type Calling interface {
 	Hosts() []string
 }
 
+// Lanes is a configuration of a sink that may deliver several values at once.
+type Lanes interface {
+	// Lanes says how many, and whether it has a key of its own for what keeps its order.
+	Lanes() (most int, keyed bool)
+}
+
 // Connected is a configuration that may name a connection of the daemon's. One that does not answer names none.
 type Connected interface {
 	// Named is its name, "" for none, and the scheme that its address must have: postgres or kafka.

@@ -33,12 +33,15 @@ func Headers[H ~struct{ Name, Value string }](declared []H) []Header {
 // Client makes an HTTP client that dials through the guard: no proxy, no cookies, few
 // redirects, and none of the given secrets to another origin than the first. Its calls are
 // not bounded by Acquire; that is for the caller, who knows when a call ends.
-func (g *Guard) Client(secrets []Header) *http.Client {
+func (g *Guard) Client(secrets []Header) *http.Client { return g.ClientOf(1, secrets) }
+
+// ClientOf is a [Guard.Client] for so many callers at one time.
+func (g *Guard) ClientOf(callers int, secrets []Header) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            g.DialContext,
 			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    1, // one caller at a time
+			MaxIdleConnsPerHost:    callers,
 			IdleConnTimeout:        90 * time.Second,
 			TLSHandshakeTimeout:    dialTimeout,
 			MaxResponseHeaderBytes: maxHeaderBytes,

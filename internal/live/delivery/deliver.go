@@ -15,6 +15,22 @@ func (w *Writer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.open, cancel)()
+	if w.several != nil {
+		w.several.run(ctx)
+	} else {
+		w.inTurn(ctx)
+	}
+	// The sink is closed even when the deadline has passed, but not for long.
+	end, shut := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer shut()
+	if w.disowned() {
+		shut() // what the sink still buffers is not to go out
+	}
+	return w.cfg.Sink.Close(end)
+}
+
+// inTurn delivers batch after batch.
+func (w *Writer) inTurn(ctx context.Context) {
 	var batch []sink.Message
 	pause := w.cfg.Retry.backOff()
 	for ctx.Err() == nil && w.open.Err() == nil {
@@ -37,13 +53,6 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	// The sink is closed even when the deadline has passed, but not for long.
-	end, shut := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer shut()
-	if w.disowned() {
-		shut() // what the sink still buffers is not to go out
-	}
-	return w.cfg.Sink.Close(end)
 }
 
 // Next is what is to be delivered next, from memory or the store, in the array of empty; closing says that
@@ -54,7 +63,11 @@ func (w *Writer) Next(ctx context.Context, empty []sink.Message) (batch []sink.M
 	if len(batch) > 0 || !more {
 		return batch, closing, nil
 	}
-	stored, err := w.cfg.Outbox.Read(ctx, w.delivered.Load())
+	after := w.delivered.Load()
+	if w.several != nil {
+		after = max(after, w.several.last)
+	}
+	stored, err := w.cfg.Outbox.Read(ctx, after)
 	if err == nil && len(stored) == 0 {
 		err = errors.New("entries that were committed are not there")
 	}
@@ -74,7 +87,11 @@ func (w *Writer) pop(empty []sink.Message) (batch []sink.Message, closing, more 
 	defer w.mu.Unlock()
 	clear(empty)
 	batch, w.queue = w.queue, empty[:0]
-	w.current = batch
+	if w.several != nil {
+		w.current = append(w.current, batch...)
+	} else {
+		w.current = batch
+	}
 	w.next += int64(len(batch))
 	w.queued = 0
 	return batch, w.closing, w.cfg.Outbox != nil && w.next <= w.committed
@@ -106,10 +123,14 @@ func (w *Writer) readTo(seq int64) {
 	w.mu.Unlock()
 }
 
-// retry shows the failure and waits for the next try; false when ctx is done first.
-func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool {
+func (w *Writer) fails(err error) {
 	w.trouble.Fails(err)
 	w.retries.Add(1)
+}
+
+// retry shows the failure and waits for the next try; false when ctx is done first.
+func (w *Writer) retry(ctx context.Context, pause time.Duration, err error) bool {
+	w.fails(err)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -167,13 +188,11 @@ func (w *Writer) Try(ctx context.Context, batch []sink.Message) (left []sink.Mes
 	if ctx.Err() != nil {
 		return batch, after, err
 	}
-	code := ""
-	if refused != nil {
-		code = refused.Code
-	} else if w.tries++; w.cfg.Retry.Attempts > 0 && w.tries > w.cfg.Retry.Attempts {
-		code = "retries_exhausted"
+	if refused == nil {
+		w.tries++
 	}
-	if code == "" || w.cfg.DeadLetter == nil || w.cfg.Block && batch[0].Again == nil {
+	code := w.refusal(refused, w.tries)
+	if code == "" || !w.letters(&batch[0]) {
 		return batch, after, err
 	}
 	// The letter is on its way before its entry counts as through: a commit that
@@ -186,6 +205,22 @@ func (w *Writer) Try(ctx context.Context, batch []sink.Message) (left []sink.Mes
 	w.done(batch[:1])
 	w.tries = 0
 	return batch[1:], 0, nil
+}
+
+// refusal is the code with which a message is given up that has failed so often; "" where it is tried again.
+func (w *Writer) refusal(refused *sink.PermanentError, tries int) string {
+	switch {
+	case refused != nil:
+		return refused.Code
+	case w.cfg.Retry.Attempts > 0 && tries > w.cfg.Retry.Attempts:
+		return "retries_exhausted"
+	}
+	return ""
+}
+
+// letters reports whether a message that is given up becomes a dead letter.
+func (w *Writer) letters(m *sink.Message) bool {
+	return w.cfg.DeadLetter != nil && (!w.cfg.Block || m.Again != nil)
 }
 
 // judge reads how far a failed delivery of n messages came: through of them were written,
@@ -201,9 +236,19 @@ func (w *Writer) judge(err error, n int) (through int, refused *sink.PermanentEr
 	return 0, nil, 0
 }
 
-// attempt delivers once. A panic in a sink is a failed delivery like any other: it is
-// tried again, shown as the output's trouble, and takes nothing else down.
-func (w *Writer) attempt(ctx context.Context, batch []sink.Message) (err error) {
+// attempt delivers once, and tells of it.
+func (w *Writer) attempt(ctx context.Context, batch []sink.Message) error {
+	began := time.Now()
+	err := w.once(ctx, batch)
+	if !errors.Is(err, errDisowned) {
+		w.tried(batch, began, time.Now(), err)
+	}
+	return err
+}
+
+// once delivers once. A panic in a sink is a failed delivery like any other: it is tried again, shown as the output's
+// trouble, and takes nothing else down.
+func (w *Writer) once(ctx context.Context, batch []sink.Message) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic in the sink: %v", v)
@@ -213,10 +258,8 @@ func (w *Writer) attempt(ctx context.Context, batch []sink.Message) (err error) 
 		return errDisowned
 	}
 	w.cfg.Fail.Hit("outbox_send")
-	began := time.Now()
 	err = w.cfg.Sink.Deliver(ctx, batch)
 	w.cfg.Fail.Hit("outbox_sent")
-	w.tried(batch, began, err)
 	return err
 }
 

@@ -26,9 +26,7 @@ func (w *Writer) Start() {
 // the writer is to return: what is left then is in the outbox, or is carried by the last checkpoint.
 func (w *Writer) mayDeliver(ctx context.Context) bool {
 	for {
-		w.mu.Lock()
-		stopped, closing := w.stopped, w.closing
-		w.mu.Unlock()
+		stopped, closing := w.stoppedBy(), w.closes()
 		if stopped == nil {
 			return true
 		}
@@ -43,4 +41,18 @@ func (w *Writer) mayDeliver(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// stoppedBy is closed when the output goes on; nil while it is not stopped.
+func (w *Writer) stoppedBy() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopped
+}
+
+// closes reports whether nothing else comes.
+func (w *Writer) closes() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closing
 }

@@ -18,7 +18,7 @@ func (w *Writer) trace(batch []sink.Message) {
 }
 
 // tried tells of a try to deliver a batch, those of its messages that were tried.
-func (w *Writer) tried(batch []sink.Message, began time.Time, err error) {
+func (w *Writer) tried(batch []sink.Message, began, ended time.Time, err error) {
 	if w.cfg.Trace == nil {
 		return
 	}
@@ -31,7 +31,6 @@ func (w *Writer) tried(batch []sink.Message, began time.Time, err error) {
 		code = refused.Code
 	}
 	partly := through > 0 || refused != nil || errors.As(err, new(*sink.RetryError))
-	ended := time.Now()
 	for i := range batch {
 		switch c := batch[i].Trace; {
 		case c == nil || !c.Sampled:

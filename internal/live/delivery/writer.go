@@ -85,13 +85,14 @@ type Writer struct {
 	open context.Context
 	over context.CancelFunc
 
-	singly bool // the sink is given one message at a time
+	singly  bool     // the sink is given one message at a time
+	several *several // it is given several so; nil for one
 
 	mu      sync.Mutex
 	queue   []sink.Message
 	closing bool
 	stopped chan struct{}  // closed when the output goes on; nil while it is not stopped
-	current []sink.Message // in delivery; written by Next alone
+	current []sink.Message // in delivery; written by the goroutine of Run alone
 	// On the outbox path: what the queue holds, the number its next message has or would
 	// have, and the last entry there is.
 	queued          int64
@@ -114,6 +115,7 @@ func NewWriter(cfg Config) *Writer {
 	w := &Writer{cfg: cfg, wake: make(chan struct{}, 1)}
 	w.open, w.over = context.WithCancel(context.Background())
 	_, w.singly = cfg.Sink.(sink.Singly)
+	w.several = newSeveral(w)
 	if o := cfg.Outbox; o != nil {
 		w.next, w.committed = o.Delivered+1, o.Committed
 		w.delivered.Store(o.Delivered)
@@ -271,6 +273,18 @@ func (w *Writer) Undelivered(above, upTo int64) (list []sink.Message) {
 		}
 	}
 	return list
+}
+
+// forget lets go of what is through.
+func (w *Writer) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, through := 0, w.delivered.Load()
+	for n < len(w.current) && w.current[n].Seq <= through {
+		w.current[n] = sink.Message{}
+		n++
+	}
+	w.current = w.current[n:]
 }
 
 // FromOutbox reports whether it delivers what is in an outbox.

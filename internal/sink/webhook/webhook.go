@@ -1,5 +1,5 @@
 // Package webhook is the sink http: it sends each value as the body of one request, in the
-// order of the epochs, one at a time.
+// order of the epochs, one at a time, or several at once, those of one key in their order.
 //
 // The request says which firing it belongs to:
 //
@@ -31,6 +31,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -45,6 +46,10 @@ type Config struct {
 	Headers []outbound.Header
 	// Timeout bounds one request with its answer; 0 means 10s.
 	Timeout time.Duration
+	// Concurrency is how many requests may be out at once; 0 means 1. Key makes what then has its order; nil
+	// means the graph's key.
+	Concurrency int
+	Key         *sink.Option
 	// Guard dials. It is required.
 	Guard *outbound.Guard
 	// Agent is the User-Agent; "graphd" when empty.
@@ -66,16 +71,17 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Sink sends values. It is used by one goroutine.
+// Sink sends values. Deliver may be called by several goroutines, the rest by one.
 type Sink struct {
 	cfg    Config
 	host   string // for messages
 	client *http.Client
+	keys   sync.Mutex // who makes a key
 }
 
 var (
-	_ sink.Carrier = (*Sink)(nil)
-	_ sink.Singly  = (*Sink)(nil)
+	_ sink.Carrier    = (*Sink)(nil)
+	_ sink.Concurrent = (*Sink)(nil)
 )
 
 // maxAnswer is how much of an answer is read to use its connection again; a longer one costs
@@ -100,7 +106,8 @@ func New(cfg Config) (*Sink, error) {
 	if err != nil {
 		return nil, errors.New("http sink: url cannot be read")
 	}
-	return &Sink{cfg: cfg, host: u.Host, client: cfg.Guard.Client(cfg.Headers)}, nil
+	cfg.Concurrency = max(cfg.Concurrency, 1)
+	return &Sink{cfg: cfg, host: u.Host, client: cfg.Guard.ClientOf(cfg.Concurrency, cfg.Headers)}, nil
 }
 
 // Deliver sends the batch, value by value.
@@ -109,6 +116,9 @@ func (s *Sink) Deliver(ctx context.Context, batch []sink.Message) error {
 		return err
 	}
 	for i := range batch {
+		if _, err := s.lane(&batch[i]); err != nil {
+			return &sink.PermanentError{Index: i, Code: "key_failed", Err: fmt.Errorf("make the key: %w", err)}
+		}
 		status, after, err := s.send(ctx, &batch[i])
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -212,6 +222,34 @@ func (*Sink) CarriesTrace() {}
 
 // DeliversSingly implements [sink.Singly]: each value is a request, and waits for its answer.
 func (*Sink) DeliversSingly() {}
+
+// Concurrency implements [sink.Concurrent].
+func (s *Sink) Concurrency() int { return s.cfg.Concurrency }
+
+// AtOnce implements [sink.Concurrent].
+func (s *Sink) AtOnce() int { return s.cfg.Concurrency }
+
+// Lane implements [sink.Concurrent]: a message's lane is its key.
+func (s *Sink) Lane(m *sink.Message) string {
+	lane, err := s.lane(m)
+	if err != nil {
+		return ""
+	}
+	return lane
+}
+
+func (s *Sink) lane(m *sink.Message) (string, error) {
+	if s.cfg.Key == nil {
+		return string(m.Key), nil
+	}
+	s.keys.Lock()
+	defer s.keys.Unlock()
+	v, err := s.cfg.Key.Of(m)
+	if err != nil || v.IsAbsent() {
+		return "", err
+	}
+	return string(v.AppendJSON(nil)), nil
+}
 
 // Close drops idle connections. Nothing is buffered.
 func (s *Sink) Close(context.Context) error {
