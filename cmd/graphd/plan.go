@@ -90,11 +90,20 @@ type plan struct {
 		After  string   `json:"after"`
 		Routes []string `json:"routes"`
 	} `json:"nodes"`
+	Loops []struct {
+		Name            string   `json:"name"`
+		Nodes           []string `json:"nodes"`
+		MaxIterations   int      `json:"max_iterations"`
+		Until           bool     `json:"until"`
+		OnNoConvergence string   `json:"on_no_convergence"`
+	} `json:"loops"`
 	Edges []struct {
 		From  string `json:"from"`
 		To    string `json:"to"`
 		Kind  string `json:"kind"`
 		Route string `json:"route"`
+
+		Feedback bool `json:"feedback"`
 	} `json:"edges"`
 	Outputs []struct {
 		Name     string `json:"name"`
@@ -159,7 +168,12 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 	for _, n := range p.Nodes {
 		var on []string
 		for _, e := range p.Edges {
-			if e.To == n.Name {
+			switch {
+			case e.To == n.Name && e.Kind == "delay":
+				on = append(on, e.From+" (delayed)")
+			case e.To == n.Name && e.Feedback:
+				on = append(on, e.From+" (iteration before)")
+			case e.To == n.Name:
 				on = append(on, e.From)
 			}
 		}
@@ -177,7 +191,23 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 		}
 		outputs.Row(o.Name, o.From, emits)
 	}
+	if len(p.Loops) > 0 {
+		return []*terminal.Table{inputs, nodes, p.loops(), outputs}
+	}
 	return []*terminal.Table{inputs, nodes, outputs}
+}
+
+// loops are the nodes that run until they agree.
+func (p *plan) loops() *terminal.Table {
+	loops := terminal.NewTable("LOOP", "NODES", "AT MOST", "ENDS WHEN", "ELSE").Numbers(2)
+	for _, l := range p.Loops {
+		ends := "nothing changes"
+		if l.Until {
+			ends = "its condition holds"
+		}
+		loops.Row(l.Name, strings.Join(l.Nodes, " → "), terminal.Number(l.MaxIterations), ends, l.OnNoConvergence)
+	}
+	return loops
 }
 
 // kindOf says whether each value counts, or only the newest.
@@ -207,8 +237,13 @@ func (p *plan) mermaid() string {
 	}
 	for _, e := range p.Edges {
 		arrow := "-->"
-		if e.Route != "" {
+		switch {
+		case e.Route != "":
 			arrow = "-- " + e.Route + " -->"
+		case e.Kind == "delay":
+			arrow = "-. delayed .->"
+		case e.Feedback:
+			arrow = "-. iteration before .->"
 		}
 		fmt.Fprintf(&s, "  %s %s %s\n", p.id(e.From), arrow, p.id(e.To))
 	}

@@ -120,6 +120,9 @@ func (w *wide) draw(seed uint64) {
 		delete(w.doc, "nodes")
 	} else {
 		w.drawNodes()
+		if w.one(4) {
+			w.drawLoop()
+		}
 		if w.strategy != "latest" && w.strategy != "burst" && w.one(4) {
 			w.drawStage()
 		}

@@ -106,6 +106,9 @@ var plains = []string{
 // asks are expressions over what the epoch is about; I is an input.
 var asks = []string{"fresh(I) ? X : -1", `cause() == "criteria" ? X : 0`, `(cause() == "tick" ? 1 : 2) + epoch()`}
 
+// delays are expressions that read D as of the epoch before; X is a number.
+var delays = []string{"(D ?? 0) * 0.5 + X", "X - (D ?? X)", "D == nil ? X : D", "(D ?? 1) > X ? 1 : 2", "D"}
+
 // drawNodes declares the nodes.
 func (w *wide) drawNodes() {
 	nodes, _ := w.doc["nodes"].(tree)
@@ -118,6 +121,11 @@ func (w *wide) drawNodes() {
 		switch {
 		case kind < 3 && w.said:
 			n["expr"] = x(memories)
+			w.nums = append(w.nums, name)
+		case kind < 5 && w.said && w.one(2):
+			before := w.pick(append([]string{name}, w.nums...)...)
+			n["expr"] = strings.ReplaceAll(x(delays), "D", before)
+			n["delay"] = []string{before}
 			w.nums = append(w.nums, name)
 		case kind < 5:
 			n["expr"] = x(plains)
@@ -135,11 +143,37 @@ func (w *wide) drawNodes() {
 		w.drawAfter(name, n)
 		w.maybe(5, n, "on_error", w.pick("fail_epoch", "skip", "last_good", "dead_letter"))
 		w.maybe(5, n, "priority", w.pick("high", "normal", "low", "background"))
+		if w.one(6) { // no machine is so slow that one is not kept
+			n["budget"] = "5m"
+			w.maybe(2, n, "on_overrun", w.pick("record", "cancel_epoch"))
+		}
 		if w.said {
 			w.maybe(4, n, "event", w.one(2))
 		}
 		nodes[name] = n
 	}
+}
+
+// drawLoop declares two nodes that run until they agree, or not.
+func (w *wide) drawLoop() {
+	nodes, _ := w.doc["nodes"].(tree)
+	x := func(forms ...string) string {
+		return strings.NewReplacer("X", w.number(), "Y", w.number()).Replace(w.pick(forms...))
+	}
+	nodes["lp1"] = tree{"expr": x("(lp2 ?? 1) * 0.5 + X", "(lp2 ?? 0) < 7 ? (lp2 ?? 0) + 1 : X",
+		"lp2 == nil ? X : lp2 - Y", "(lp2 ?? 0) + X", "iteration() > 3 ? 1 / (lp2 ?? 1) : X")}
+	nodes["lp2"] = tree{"expr": x("lp1", "lp1 > 9 ? 9 : lp1", "lp1 * 0.25 + (X ?? Y)",
+		"1 / (int(lp1) % 5)", "max(lp1, X)")}
+	for _, name := range []string{"lp1", "lp2"} {
+		w.maybe(4, nodes[name].(tree), "on_error", w.pick("fail_epoch", "skip"))
+		w.maybe(4, nodes[name].(tree), "priority", w.pick("high", "normal", "low", "background"))
+	}
+	loop := tree{"nodes": []string{"lp1", "lp2"}}
+	w.maybe(2, loop, "max_iterations", 1+w.r.IntN(12))
+	w.maybe(3, loop, "until", x("lp2 > 5", "abs(lp2 - lp1) < 0.001", "lp1 == X", "iteration() > 4 or lp2 > Y"))
+	w.maybe(2, loop, "on_no_convergence", w.pick("discard", "discard", "commit", "commit", "commit", "fail"))
+	w.doc["loops"] = tree{"settle": loop}
+	w.nums = append(w.nums, "lp1", "lp2")
 }
 
 // row is an expression that shows much of what there is.

@@ -21,10 +21,10 @@ func undrawn() map[string]string {
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes": unbuilt, "loops": unbuilt, "accumulators.*.window.session": unbuilt, "nodes.*.wasm": unbuilt,
-		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt, "nodes.*.budget": unbuilt,
-		"nodes.*.delay": unbuilt, "outputs.*.key": unbuilt,
-		"nodes.*.go": gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,
+		"lanes": unbuilt, "loops.*.budget": unbuilt, "accumulators.*.window.session": unbuilt, "nodes.*.wasm": unbuilt,
+		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt,
+		"outputs.*.key": unbuilt,
+		"nodes.*.go":    gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,
 		"accumulators.*.source": away, "outputs.*.sink": away, "outputs.*.timeout": "of sinks that call out",
 		"clock=arrival":              "such a graph is drawn by leaving time out",
 		"durability.on_failure=halt": goes,
@@ -83,7 +83,7 @@ func reach(doc any, path string, all map[string]bool, has, lacks map[string]int)
 		}
 		for name, value := range v {
 			at := strings.TrimPrefix(path+"."+name, ".")
-			if path == "accumulators" || path == "nodes" || path == "outputs" {
+			if path == "accumulators" || path == "nodes" || path == "outputs" || path == "loops" {
 				at = path + ".*"
 			} else if _, known := all[at]; !known {
 				continue

@@ -22,6 +22,8 @@ type Scope struct {
 	// Epoch allows cause(), and fresh() of the names that arrive, by their index.
 	Epoch   bool
 	Arrives func(name int) bool
+	// Iteration allows iteration().
+	Iteration bool
 	// Stop, where it is not nil, says whether nobody waits for the result any more: then nothing is compiled.
 	Stop func() bool
 	// Memory allows functions that remember what they were given before: ema, lag, dedupe …

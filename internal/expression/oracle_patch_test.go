@@ -120,7 +120,8 @@ func (o *oracle) call(args ...any) (any, error) {
 			return out, err
 		}
 	}
-	env := &Env{Now: o.env.Now, Epoch: o.env.Epoch, Cause: o.env.Cause, Rand: o.env.Rand}
+	env := &Env{Now: o.env.Now, Epoch: o.env.Epoch, Cause: o.env.Cause, Rand: o.env.Rand,
+		Iteration: o.env.Iteration}
 	v := f.Call(env, 0, vals)
 	if v.IsAbsent() {
 		return nil, env.Stop()

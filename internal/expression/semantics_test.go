@@ -21,7 +21,7 @@ var noon = time.Date(2026, 11, 20, 12, 30, 15, 0, time.UTC)
 
 func worldOf(t testing.TB, typed bool) *world {
 	t.Helper()
-	w := &world{scope: Scope{Clock: true, Rand: true, Epoch: true}}
+	w := &world{scope: Scope{Clock: true, Rand: true, Epoch: true, Iteration: true}}
 	w.scope.Arrives = func(name int) bool { return w.scope.Names[name].Name != "big" }
 	w.fresh = func(name string) bool { return name == "i" || name == "gone" }
 	add := func(name string, x any) {
@@ -66,7 +66,8 @@ func worldOf(t testing.TB, typed bool) *world {
 }
 
 func (w *world) env() *Env {
-	env := &Env{Values: w.values, Now: noon, Epoch: 42, Cause: "criteria", Rand: func() float64 { return 0.25 }}
+	env := &Env{Values: w.values, Now: noon, Epoch: 42, Iteration: 3, Cause: "criteria",
+		Rand: func() float64 { return 0.25 }}
 	for _, n := range w.scope.Names {
 		env.Fresh = append(env.Fresh, w.fresh != nil && w.fresh(n.Name))
 	}
@@ -340,7 +341,8 @@ var semantics = []struct{ text, want string }{
 	{`date("2016-12-31T23:59:60Z")`, `!invalid_argument`},
 	{`date("2026-01-01", "2006-01-02", "Local")`, `!invalid_argument`},
 	{`duration("5 minutes")`, `!invalid_argument`}, {`duration(i)`, `!type_error`},
-	{`now() == t`, `true`}, {`epoch()`, `42`}, {`rand()`, `0.25`}, {`now() - duration("1h") < now()`, `true`},
+	{`now() == t`, `true`}, {`epoch()`, `42`}, {`iteration()`, `3`}, {`iteration(1)`, `!wrong_arguments`},
+	{`rand()`, `0.25`}, {`now() - duration("1h") < now()`, `true`},
 }
 
 func TestSemantics(t *testing.T) {

@@ -330,6 +330,9 @@ func (v *validator) function(n ast.Node, name string, args int) {
 	case f.OfEpoch && !v.scope.Epoch:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: only nodes, the guard and the conditions of outputs "+
 			"belong to an epoch", name)
+	case f.OfLoop && !v.scope.Iteration:
+		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: only nodes of a loop, and what ends it, belong to an "+
+			"iteration", name)
 	case f.Remember != nil && !v.scope.Memory:
 		v.fail(n, CodeNotAllowed, "", "%s() remembers what it was given before, which only the expressions of nodes "+
 			"may do; make it a node and read that", name)

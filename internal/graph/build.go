@@ -30,6 +30,9 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.consumers[i] = bitset.New(len(order))
 	}
 	position := positions(order)
+	for _, i := range c.delayed {
+		p.delayed = append(p.delayed, int32(position[i]))
+	}
 	links := make([][]int32, len(order)) // by node: those that rest on it
 	for at, i := range order {
 		u := &c.units[i]
@@ -37,17 +40,16 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.prints = append(p.prints, c.fingerprint(u))
 		p.steps = append(p.steps, u.step(p, position))
 		p.addMemories(at, u)
+		p.addBudget(at, len(order), u)
 		if u.asksEpoch() {
-			if p.always == nil {
-				p.always, p.asks = bitset.New(len(order)), true
-			}
-			p.always.Set(at)
+			p.runAlways(c.standsAt(u, at, position), len(order))
 		}
 		for k := range u.sources {
 			p.addReads(u.sources[k].program, p.inputIndex)
 		}
 		c.connect(p, u, at, position, links)
 	}
+	c.addLoops(p, position, links)
 	p.link(links)
 	if g != nil {
 		p.addGuard(g)
@@ -68,6 +70,14 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	}
 	p.addCells()
 	return p
+}
+
+// runAlways makes a node, of so many, due in every epoch.
+func (p *Plan) runAlways(at, nodes int) {
+	if p.always == nil {
+		p.always, p.asks = bitset.New(nodes), true
+	}
+	p.always.Set(at)
 }
 
 // inputIndex is the identity for inputs: nodes see the inputs under their own indexes.
@@ -127,6 +137,12 @@ func (c *compiler) fingerprint(u *unit) uint64 {
 	if beside := u.decl.Config.Identity(); beside != "" {
 		text = fmt.Appendf(text, " %q", beside)
 	}
+	if u.ring != nil {
+		text = c.print(text, u.ring)
+	}
+	if len(u.delays) > 0 {
+		text = fmt.Appendf(text, " delay %q", u.decl.Delay.Sorted())
+	}
 	if u.decl.Reads().Listed() {
 		for _, in := range u.decl.Inputs {
 			text = fmt.Appendf(text, " %q", in.Name)
@@ -154,9 +170,10 @@ func (u *unit) step(p *Plan, position []int) step {
 }
 
 // asksEpoch says that the unit asks something of the epoch that no input tells, so that it is
-// due in every one.
+// due in every one: what the last one was, too, where it reads nothing else.
 func (u *unit) asksEpoch() bool {
-	return slices.ContainsFunc(u.sources, func(s source) bool { return s.program.AsksEpoch() })
+	return len(u.delays) > 0 && len(u.deps) == 0 ||
+		slices.ContainsFunc(u.sources, func(s source) bool { return s.program.AsksEpoch() })
 }
 
 // reads are the values that the field inputs lists, by the plan's indexes.
@@ -174,12 +191,15 @@ func (u *unit) reads(p *Plan, position []int) (list []kind.Read) {
 
 // connect notes the edges of a unit, in the plan's list and on what it rests on.
 func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]int32) {
+	at = c.standsAt(u, at, position)
 	for _, d := range u.deps {
 		e := edge{To: u.decl.Name, Kind: d.kind, Route: d.route}
 		if n := d.from - len(c.inputs); n >= 0 {
 			e.From = c.units[n].decl.Name
 			from := position[n]
-			if k := len(links[from]); k == 0 || links[from][k-1] != int32(at) {
+			own := u.ring != nil && c.units[n].ring == u.ring
+			e.Feedback = own && c.units[n].turn >= u.turn
+			if k := len(links[from]); !own && (k == 0 || links[from][k-1] != int32(at)) {
 				links[from] = append(links[from], int32(at))
 			}
 		} else {
@@ -189,6 +209,9 @@ func (c *compiler) connect(p *Plan, u *unit, at int, position []int, links [][]i
 			}
 		}
 		p.edges = append(p.edges, e)
+	}
+	for _, i := range u.delays {
+		p.edges = append(p.edges, edge{From: c.units[i].decl.Name, To: u.decl.Name, Kind: delayEdge})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/expression"
-	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
 // checkTypes compiles every expression against the types of what it reads, in
@@ -13,23 +12,18 @@ import (
 // reported twice.
 func (c *compiler) checkTypes(order []int) {
 	scope := c.typedNames(order)
+	c.addLate(scope)
 	for at, i := range order {
 		u := &c.units[i]
-		u.inputs = bitset.New(len(c.inputs))
-		for _, d := range u.deps {
-			if n := d.from - len(c.inputs); n >= 0 {
-				u.onEvent = u.onEvent || c.units[n].onEvent
-				u.inputs.Add(c.units[n].inputs)
-			} else {
-				u.onEvent = u.onEvent || c.inputs[d.from].Event
-				u.inputs.Set(d.from)
-			}
-		}
+		c.restsOn(u)
+		scope.ofNode(u)
+		scope.late = c.lateNames(u)
 		for k := range u.sources {
 			c.checkSource(&u.sources[k], scope)
 		}
 		c.checkResult(u)
 		scope.all[len(c.inputs)+at].Type = u.typ
+		c.checkUntil(u, scope)
 	}
 }
 

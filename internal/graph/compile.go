@@ -10,7 +10,6 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/bitset"
-	"github.com/graphd/graphd/internal/graph/internal/order"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -46,13 +45,16 @@ func CompileUntil(stop func() bool, g *spec.Graph, inputs []Input, kinds []kind.
 	if c.declare(); len(c.diagnostics) > 0 {
 		return nil, c.diagnostics // with ambiguous names nothing further can be said
 	}
+	c.findLoops()
 	loose := c.looseNames()
 	for i := range c.units {
 		c.findReferences(&c.units[i], loose)
 	}
+	c.findUntils(loose)
 	guard := c.findGuardNames(loose)
 	order := c.rank()
 	c.checkTypes(order)
+	c.checkLoops()
 	c.checkStrategies(order)
 	c.checkGuard(guard, order)
 	outputs := c.outputs(order)
@@ -75,9 +77,11 @@ type compiler struct {
 	kinds       []kind.Node
 	stop        func() bool
 	units       []unit         // by declaration
+	rings       []*ring        // by declaration
 	index       map[string]int // name to index by declaration
 	vars        boundary.Value
 	varsType    expression.Type
+	delayed     []int // nodes that some node reads as of the last kept epoch, by declaration
 	diagnostics spec.Diagnostics
 }
 
@@ -91,6 +95,10 @@ type unit struct {
 	deps    []dependency
 	// args are the indexes, by declaration, of what the field inputs lists.
 	args    []int
+	delays  []int // nodes that it reads as of the last kept epoch, by declaration, ascending
+	lenient []int // names that some of its reads are content not to find
+	ring    *ring // the loop that it runs in; nil for none
+	turn    int   // and its place in that
 	rank    int
 	onEvent bool       // rests on an event input
 	inputs  bitset.Set // what it rests on, directly or not
@@ -169,6 +177,9 @@ func (c *compiler) varsIndex() int { return len(c.inputs) + len(c.g.Nodes) }
 // findReferences fills in what a node rests on: the names its expressions read,
 // and the node it comes after.
 func (c *compiler) findReferences(u *unit, loose *names) {
+	c.findDelayed(u)
+	loose.ofNode(u)
+	var late []int
 	for i := range u.sources {
 		s := &u.sources[i]
 		if s.Expr.IsZero() {
@@ -182,11 +193,23 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 			continue
 		}
 		for _, r := range program.Reads() {
-			if r.Name < c.varsIndex() {
+			switch n := r.Name - len(c.inputs); {
+			case r.Name >= c.varsIndex():
+			case slices.Contains(u.delays, n):
+				late = append(late, n)
+				s.broken = s.broken || c.refuseFresh(u, s, r)
+			case r.Fresh && u.ring != nil && c.ringOf(r.Name) == u.ring:
+				s.broken = true
+				c.refuseFreshOfLoop(s.Expr, u.ring, r.Name)
+			default:
+				if !r.Plain && !r.Fresh {
+					u.lenient = append(u.lenient, r.Name)
+				}
 				u.deps = append(u.deps, dependency{from: r.Name, kind: edgeOf(r)})
 			}
 		}
 	}
+	c.refuseUnread(u, late)
 	c.findInputs(u)
 	c.findAfter(u)
 	slices.SortFunc(u.deps, func(a, b dependency) int {
@@ -273,32 +296,6 @@ func (c *compiler) findGate(u *unit, g spec.Gate) {
 	u.deps = append(u.deps, dependency{from: at, kind: afterEdge, route: g.Route})
 }
 
-// rank gives every node its rank and returns the total order (M14); cycles are reported.
-func (c *compiler) rank() []int {
-	g := order.Graph{Under: make([][]int, len(c.units)), Priority: make([]int, len(c.units))}
-	for i := range c.units {
-		for _, d := range c.units[i].deps {
-			if n := d.from - len(c.inputs); n >= 0 {
-				g.Under[i] = append(g.Under[i], n)
-			}
-		}
-		g.Priority[i] = priorityOf(c.units[i].decl.Priority)
-	}
-	total := g.Rank()
-	for i := range c.units {
-		c.units[i].rank = g.RankOf(i)
-	}
-	for _, cycle := range g.Cycles() {
-		names := make([]string, len(cycle))
-		for k, n := range cycle {
-			names[k] = c.units[n].decl.Name
-		}
-		c.report(c.units[cycle[0]].decl.Pos, CodeCycle,
-			"nodes rest on each other: "+strings.Join(names, " → ")+"; remove one of these references", "")
-	}
-	return total
-}
-
 // priorityOf is smaller for what goes first among independent nodes (M24).
 func priorityOf(name string) int {
 	switch name {
@@ -333,6 +330,10 @@ func (c *compiler) report(at spec.Pos, code, text, suggest string) {
 		File: c.g.File, Line: at.Line, Column: at.Column, Path: at.Path,
 		Code: code, Text: text, Suggest: suggest,
 	})
+}
+
+func (c *compiler) tell(at spec.Pos, code, format string, args ...any) {
+	c.report(at, code, fmt.Sprintf(format, args...), "")
 }
 
 // reportExpression places an expression's mistake in the document.

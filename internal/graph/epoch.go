@@ -73,8 +73,11 @@ func (r *Result) findBlocked() {
 		if !r.due.Has(i) && !r.out.Has(i) && !r.blocked.Has(i) {
 			continue
 		}
-		s := &r.plan.steps[i]
-		for _, c := range r.plan.links[s.firstLink:s.lastLink] {
+		last := i
+		if l := r.plan.loopAt(i); l != nil {
+			last += l.n - 1
+		}
+		for _, c := range r.plan.links[r.plan.steps[i].firstLink:r.plan.steps[last].lastLink] {
 			r.blocked.Set(int(c))
 		}
 	}
@@ -91,7 +94,8 @@ type Outcome struct {
 	// Nanos is how long it took.
 	Nanos int64
 
-	stepped bool // what the node remembers went on
+	stepped bool    // what the node remembers went on
+	loop    *looped // of a loop, in place of all else
 }
 
 // Worker evaluates nodes of an open epoch, on a goroutine of its own if need be: each
@@ -100,8 +104,13 @@ type Outcome struct {
 // is final, and of the node only what it remembers itself.
 type Worker struct{ env expression.Env }
 
-// Evaluate computes a node that Ready gave out.
+// Evaluate computes a node that Ready gave out, or the loop that it is the first of.
 func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
+	if l := r.plan.loopAt(node); l != nil {
+		x := &looper{}
+		x.run(r, l)
+		return Outcome{loop: &x.looped}
+	}
 	s := &r.plan.steps[node]
 	if s.gates.n > 0 && !r.open(s) {
 		return o
@@ -145,6 +154,10 @@ func (r *Result) Settle(node int, o Outcome) {
 	r.outCount--
 	r.stale = true
 	p := r.plan
+	if o.loop != nil {
+		r.settleLoop(p.loopAt(node), o.loop)
+		return
+	}
 	if o.stepped {
 		r.stepped.Set(node)
 	}
@@ -187,6 +200,9 @@ func (r *Result) Cancel(err error) {
 // Finish closes the epoch: look at Err first, then at what it came to. Nothing of it is
 // visible before [Plan.Commit].
 func (r *Result) Finish() {
+	if r.plan.budgets != nil && r.clock != nil && !r.free {
+		r.overruns()
+	}
 	if r.Err != nil {
 		r.endAtLimit()
 		return
@@ -218,6 +234,11 @@ func (r *Result) endAtLimit() {
 		}
 		if r.status[i] != Idle {
 			r.status[i], r.values[i], r.nanos[i] = Idle, r.state.cells[i], 0
+		}
+	}
+	for k := range p.loops {
+		if p.loops[k].first > r.limit {
+			r.rounds[k] = round{}
 		}
 	}
 	r.failures = slices.DeleteFunc(r.failures, func(e *NodeError) bool { return r.status[e.Node] != Failed })

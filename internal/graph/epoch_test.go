@@ -81,7 +81,8 @@ func sameResults(p *Plan, got, want *Result) error {
 	}
 	for i := range p.Nodes() {
 		g, w := got.Node(i), want.Node(i)
-		if g.Status != w.Status || g.NoRoute != w.NoRoute || !boundary.Equal(g.Value, w.Value) ||
+		if g.Status != w.Status || g.Ended != w.Ended || g.Iterations != w.Iterations ||
+			g.NoRoute != w.NoRoute || !boundary.Equal(g.Value, w.Value) ||
 			fmt.Sprint(g.Err) != fmt.Sprint(w.Err) {
 			return fmt.Errorf("%s: got %+v, want %+v", p.Nodes()[i].Name, g, w)
 		}

@@ -13,6 +13,8 @@ const (
 	CodePanic        = "panic"         // the node's code panicked
 	CodeEpochTimeout = "epoch_timeout" // interrupted: the epoch took too long
 	CodeCancelled    = "cancelled"     // interrupted for any other reason
+
+	CodeNoConvergence = "no_convergence" // its loop has not ended within its iterations
 )
 
 // NodeError is why a node failed, or why an epoch ended early.

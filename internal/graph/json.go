@@ -18,6 +18,7 @@ type planJSON struct {
 	Inputs      []inputJSON  `json:"inputs"`
 	Guard       []string     `json:"guard,omitempty"` // the names it reads
 	Nodes       []nodeJSON   `json:"nodes"`
+	Loops       []loopJSON   `json:"loops,omitempty"`
 	Edges       []edge       `json:"edges"`
 	Outputs     []outputJSON `json:"outputs"`
 }
@@ -47,6 +48,15 @@ type nodeJSON struct {
 	Type     string   `json:"type"`
 	After    string   `json:"after,omitempty"`
 	Routes   []string `json:"routes,omitempty"`
+	Loop     string   `json:"loop,omitempty"` // that it runs in
+}
+
+type loopJSON struct {
+	Name            string   `json:"name"`
+	Nodes           []string `json:"nodes"` // in the order in which they run in every iteration
+	MaxIterations   int      `json:"max_iterations"`
+	Until           bool     `json:"until"` // it has a condition
+	OnNoConvergence string   `json:"on_no_convergence"`
 }
 
 type outputJSON struct {
@@ -82,8 +92,11 @@ func (p *Plan) JSON() ([]byte, error) {
 	for i, n := range p.nodes {
 		doc.Nodes[i] = nodeJSON{
 			Name: n.Name, Kind: n.Kind, Rank: n.Rank, Priority: n.Priority, Event: n.Event,
-			OnError: n.OnError, Type: n.Type.String(), After: n.After, Routes: n.Routes,
+			OnError: n.OnError, Type: n.Type.String(), After: n.After, Routes: n.Routes, Loop: n.Loop,
 		}
+	}
+	for i := range p.loops {
+		doc.Loops = append(doc.Loops, p.loops[i].json(p))
 	}
 	for i, o := range p.outputs {
 		emit := "each"
@@ -102,6 +115,14 @@ func (p *Plan) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("encode plan of graph %s: %w", p.name, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (l *loop) json(p *Plan) loopJSON {
+	doc := loopJSON{Name: l.name, MaxIterations: l.most, Until: l.until != nil, OnNoConvergence: l.onNot}
+	for _, n := range p.nodes[l.first : l.first+l.n] {
+		doc.Nodes = append(doc.Nodes, n.Name)
+	}
+	return doc
 }
 
 // nameOf is the name with a plan index.

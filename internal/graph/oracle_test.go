@@ -52,7 +52,7 @@ func (o *oracle) changed(name string, k int) bool {
 // due: something the node rests on has changed since it last ran, or it never ran; or it asks
 // something of the epoch (M16).
 func (o *oracle) due(n *oracleNode, k int) bool {
-	if n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks) {
+	if n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks) || len(n.delay) > 0 && len(n.restsOn()) == 0 {
 		return true
 	}
 	for j := k; j >= 0; j-- {
@@ -76,6 +76,10 @@ func (o *oracle) run(n *oracleNode, k int) outcome {
 	if out, known := o.memo[n.name][k]; known {
 		return out
 	}
+	if n.loop != nil {
+		o.runLoop(n.loop, k)
+		return o.memo[n.name][k]
+	}
 	last := o.run(n, k-1).value
 	out := outcome{value: last}
 	if o.due(n, k) {
@@ -94,16 +98,23 @@ func (o *oracle) run(n *oracleNode, k int) outcome {
 			out = outcome{status: Ran, value: v, ticked: true}
 		}
 	}
+	o.note(n, k, out)
+	return out
+}
+
+func (o *oracle) note(n *oracleNode, k int, out outcome) {
 	if o.memo[n.name] == nil {
 		o.memo[n.name] = make(map[int]outcome)
 	}
 	o.memo[n.name][k] = out
-	return out
 }
 
-func (o *oracle) compute(n *oracleNode, k int) (val, string) {
+func (o *oracle) compute(n *oracleNode, k int) (val, string) { return n.computeIn(o.momentOf(n, k)) }
+
+// computeIn is what a node comes to in a moment.
+func (n *oracleNode) computeIn(m moment) (val, string) {
 	open := func(g oracleGate) bool {
-		v := o.value(g.node, k)
+		v := m.now(g.node)
 		return v.kind != 0 && v.kind != 'z' && (g.route == "" || v.s == g.route)
 	}
 	shut := func(g oracleGate) bool { return !open(g) }
@@ -112,10 +123,10 @@ func (o *oracle) compute(n *oracleNode, k int) (val, string) {
 		return val{}, errAbsent
 	}
 	if n.term != nil {
-		return n.term.eval(o.moment(k))
+		return n.term.eval(m)
 	}
 	for i, condition := range n.routes {
-		v, fail := condition.eval(o.moment(k))
+		v, fail := condition.eval(m)
 		if fail != "" {
 			return v, fail
 		}
@@ -131,8 +142,21 @@ func (o *oracle) moment(k int) moment {
 	return moment{
 		epoch: o.history[k].number, cause: o.history[k].cause,
 		look:  func(name string) val { return o.value(name, k) },
+		now:   func(name string) val { return o.value(name, k) },
 		fresh: func(name string) bool { return o.changed(name, k) && o.value(name, k).kind != 0 },
 	}
+}
+
+// momentOf is epoch k as a node sees it, which may read others as of the epoch before (M17).
+func (o *oracle) momentOf(n *oracleNode, k int) moment {
+	m := o.moment(k)
+	m.look = func(name string) val {
+		if slices.Contains(n.delay, name) {
+			return o.value(name, k-1)
+		}
+		return o.value(name, k)
+	}
+	return m
 }
 
 func (o *oracle) isEvent(n *oracleNode) bool {
@@ -144,6 +168,9 @@ func (o *oracle) isEvent(n *oracleNode) bool {
 
 func (o *oracle) restsOnEvent(name string) bool {
 	n := o.g.nodes[name]
+	if n != nil && n.loop != nil {
+		return slices.ContainsFunc(n.loop.restsOn(), o.restsOnEvent)
+	}
 	return n == nil && o.g.event[name] || n != nil && slices.ContainsFunc(n.restsOn(), o.restsOnEvent)
 }
 
@@ -210,31 +237,46 @@ func (n *oracleNode) restsOn() []string {
 	for _, r := range n.routes {
 		names = r.names(names)
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(n.delay, name) })
 	for _, g := range n.after {
 		names = append(names, g.node)
 	}
 	return names
 }
 
-// order is the total order of the nodes (M14).
+// order is the total order of the nodes (M14). A loop stands where its first node would, as one.
 func (g *oracleGraph) order() []*oracleNode {
 	var rank func(name string) int
 	rank = func(name string) int {
 		r := -1
 		if n := g.nodes[name]; n != nil {
-			for _, under := range n.restsOn() {
-				r = max(r, rank(under))
+			under := n.restsOn()
+			if n.loop != nil {
+				under = n.loop.restsOn()
+			}
+			for _, name := range under {
+				r = max(r, rank(name))
 			}
 			r++
 		}
 		return r
+	}
+	place := func(n *oracleNode) []int {
+		if n.loop == nil {
+			return []int{rank(n.name), n.priority, n.pos, 0}
+		}
+		priority, pos := n.priority, n.pos
+		for _, other := range n.loop.nodes {
+			priority, pos = min(priority, other.priority), min(pos, other.pos)
+		}
+		return []int{rank(n.name), priority, pos, slices.Index(n.loop.nodes, n)}
 	}
 	var nodes []*oracleNode
 	for _, n := range g.nodes {
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b *oracleNode) int {
-		return slices.Compare([]int{rank(a.name), a.priority, a.pos}, []int{rank(b.name), b.priority, b.pos})
+		return slices.Compare(place(a), place(b))
 	})
 	return nodes
 }

@@ -45,6 +45,8 @@ type Node struct {
 	// Routes are the routes that others can come after, in the order they are tried; nil when
 	// the node's kind has none.
 	Routes []string
+	// Loop is the loop that it runs in, "" for none.
+	Loop string
 }
 
 // Output is one output of a plan. Exactly one of Node and Input is an index, the other is -1.
@@ -69,6 +71,8 @@ const (
 	optionalEdge = "optional" // an absent value reads as null
 	freshEdge    = "fresh"    // asked whether it has arrived, the value is not read
 	afterEdge    = "after"    // order and gate, no value
+	untilEdge    = "until"    // the condition of a loop reads it, which stands at the last of its nodes
+	delayEdge    = "delay"    // the value as of the last kept epoch, which makes nothing due
 )
 
 // edge says that the node to rests on the input or node from.
@@ -77,6 +81,8 @@ type edge struct {
 	To    string `json:"to"`
 	Kind  string `json:"kind"`
 	Route string `json:"route,omitempty"`
+	// Feedback says that both are in one loop, and that to reads what the iteration before has come to.
+	Feedback bool `json:"feedback,omitempty"`
 }
 
 // Plan is a compiled graph. It is immutable once [Plan.Bind] has been called for
@@ -92,8 +98,11 @@ type Plan struct {
 	guard      *guard
 
 	steps     []step
+	loops     []loop       // in the order of their nodes
+	budgets   []budget     // by node; nil where none has one
 	links     []int32      // the steps' consumers, one after the other
 	gates     []gate       // the steps', one after the other
+	delayed   []int32      // nodes that are read as of the last kept epoch, by their place in an environment
 	consumers []bitset.Set // by input: the nodes that rest on it directly
 	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
 	conflates [][]string   // by input that is latest: the nodes to which every event matters

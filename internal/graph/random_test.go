@@ -52,7 +52,9 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 		return
 	}
 	// The comparison is void where something hardly ever happens.
-	for _, what := range []string{"idle", "ran", "cut_off", "skipped", "failed", "no route", "asks of the epoch",
+	for _, what := range []string{"looped", "looped on", "loop not ended", "loop ended by its condition",
+		"loop committed", "delayed", "delayed alone", "idle", "ran", "cut_off", "skipped",
+		"failed", "no route", "asks of the epoch",
 		"asks and is cut off", "emitted", "emitted on change",
 		"shown", "null emitted", "null kept back", "condition not met", "condition failed",
 		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
@@ -127,7 +129,7 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	e := &Epoch{Number: w.number, Cause: w.cause, EmitAll: w.emitAll, Inputs: w.cache.inputs,
 		Versions: w.cache.versions, Stamp: w.stamp}
 	allowed := 1000
-	if w.IntN(12) == 0 {
+	if w.IntN(12) == 0 && w.decl.Loops == nil { // between iterations it is asked too
 		allowed = w.IntN(4)
 	}
 	left := allowed
@@ -305,6 +307,13 @@ func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want o
 	asks := n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks)
 	note("asks of the epoch", asks)
 	note("asks and is cut off", asks && got.Status == CutOff)
+	note("looped", got.Ended == Settled)
+	note("looped on", got.Iterations > 2)
+	note("loop not ended", got.Ended == MaxIterations && got.Status == Failed)
+	note("loop committed", got.Ended == MaxIterations && got.Status == Ran)
+	note("loop ended by its condition", got.Ended == Until)
+	note("delayed", len(n.delay) > 0 && got.Status == Ran)
+	note("delayed alone", len(n.delay) > 0 && got.Status == Ran && len(n.restsOn()) == 0)
 	note("equal event tick", got.Status == Ran && last == want.value)
 	note("gone absent", want.ticked && want.value.kind == 0)
 	note("last good kept", got.Status == Failed && want.value.kind != 0)

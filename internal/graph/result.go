@@ -2,6 +2,7 @@ package graph
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -27,7 +28,7 @@ type Epoch struct {
 	Versions []uint64
 	// Stamp is this epoch's: greater than every version and every earlier epoch's.
 	Stamp uint64
-	// Interrupt is asked before each node. An error ends the epoch. nil: never.
+	// Interrupt is asked before each node, within a loop by whoever evaluates it. An error ends the epoch. nil: never.
 	Interrupt func() error
 	// Clock, in nanoseconds, measures how long nodes take; every [Worker] asks it. nil:
 	// durations stay zero.
@@ -41,6 +42,8 @@ type Epoch struct {
 	// EmitAll lets every output put out its current value, whether or not it ticked or differs
 	// from the last one.
 	EmitAll bool
+	// Unbounded says that nobody looks at the budgets of nodes.
+	Unbounded bool
 	// Looks notes the rows that nodes look up in tables; nil: nobody wants to know. [Plan.Run] alone heeds it.
 	Looks *expression.Looks
 	// Aside says that the epoch will not be committed, whatever it comes to.
@@ -82,6 +85,11 @@ type NodeResult struct {
 	Value boundary.Value
 	// NoRoute says that a route node ran and none of its conditions held.
 	NoRoute bool
+	// Overran says that it took longer than its budget.
+	Overran bool
+	// Ended says why its loop ended, after so many Iterations; zero for a node of no loop, and where that was not due.
+	Ended      Ended
+	Iterations int32
 	// Nanos is how long it took; 0 without [Epoch.Clock].
 	Nanos int64
 	// Err says why it failed.
@@ -110,12 +118,15 @@ type Result struct {
 	// DeadNodes are the nodes that failed with on_error dead_letter. Empty when the
 	// epoch failed: then the events of its cut become dead letters as a whole (M21).
 	DeadNodes []int
+	// Overran are the nodes that took longer than their budget, in plan order.
+	Overran []int
 
 	plan  *Plan
 	state *State
 	stamp uint64
 	// env.Values are the inputs, then the node values (committed ones until a node
-	// ticks, then the staged), then `vars` and `key`, then what conditions of outputs have beside.
+	// ticks, then the staged), then `vars` and `key`, then what conditions of outputs have beside, then
+	// the values of nodes that others read as of the last kept epoch.
 	env    expression.Env
 	values []boundary.Value // env.Values from the first node on
 	sets   bitset.Set       // backs news, due, out, ticked and stepped, which begin every epoch empty
@@ -136,6 +147,8 @@ type Result struct {
 
 	status   []Status
 	nanos    []int64
+	rounds   []round // by loop; nil in a plan without
+	looper   *looper
 	failures []*NodeError
 	running  int // the node being evaluated inline, -1 between nodes
 	room     int // bytes that the values of nodes may still have
@@ -147,25 +160,25 @@ type Result struct {
 	foreign   func(node int)
 	aside     bool
 	emitAll   bool
+	free      bool
 }
 
 // Node is what node i did in the epoch.
 func (r *Result) Node(i int) NodeResult {
 	n := NodeResult{Status: r.status[i], Value: r.values[i], Nanos: r.nanos[i]}
 	n.NoRoute = (n.Status == Ran || n.Status == CutOff) && n.Value.IsNull() && r.plan.nodes[i].Routes != nil
+	n.Overran = len(r.Overran) > 0 && slices.Contains(r.Overran, i)
+	if r.rounds != nil {
+		if k := r.plan.steps[i].loop; k > 0 {
+			n.Ended, n.Iterations = r.rounds[k-1].ended, r.rounds[k-1].iterations
+		}
+	}
 	for _, e := range r.failures {
 		if e.Node == i {
 			n.Err = e
 		}
 	}
 	return n
-}
-
-// Count adds to counts, which are by Status, how many nodes did what.
-func (r *Result) Count(counts *[Failed + 1]int64) {
-	for _, s := range r.status {
-		counts[s]++
-	}
 }
 
 // Touched ranges over the cells that committing the epoch changes, by index into
@@ -198,10 +211,10 @@ func (r *Result) Touched() iter.Seq[int] {
 func (r *Result) begin(st *State, e *Epoch) {
 	p := r.plan
 	r.Err, r.Emitted, r.Filtered = nil, r.Emitted[:0], r.Filtered[:0]
-	r.DeadNodes, r.failures = r.DeadNodes[:0], r.failures[:0]
+	r.DeadNodes, r.failures, r.Overran = r.DeadNodes[:0], r.failures[:0], r.Overran[:0]
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
-	r.aside, r.emitAll, r.room = e.Aside, e.EmitAll, maxEpoch
+	r.aside, r.emitAll, r.free, r.room = e.Aside, e.EmitAll, e.Unbounded, maxEpoch
 	clear(r.sets)
 	clear(r.status)
 	p.giveMemories(st)
@@ -209,6 +222,9 @@ func (r *Result) begin(st *State, e *Epoch) {
 	copy(r.env.Values, e.Inputs)
 	copy(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)
+	for k, i := range p.delayed {
+		r.env.Values[p.late(k)] = st.cells[i]
+	}
 
 	r.outCount = 0
 	for i, version := range e.Versions {
@@ -222,6 +238,10 @@ func (r *Result) begin(st *State, e *Epoch) {
 	}
 	if r.fresh != nil {
 		r.due.Add(*r.fresh)
+	}
+	if p.loops != nil {
+		clear(r.rounds)
+		r.gatherDue()
 	}
 	if p.asks {
 		r.due.Add(p.always)
@@ -252,13 +272,16 @@ func (r *Result) fit(p *Plan) {
 	n := len(p.nodes)
 	*r = Result{
 		plan:    p,
-		env:     expression.Env{Values: make([]boundary.Value, len(p.inputs)+n+2+outputNames)},
+		env:     expression.Env{Values: make([]boundary.Value, p.late(len(p.delayed)))},
 		blocked: bitset.New(n),
 		all:     bitset.New(n),
 		status:  make([]Status, n),
 		nanos:   make([]int64, n),
 	}
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
+	if p.loops != nil {
+		r.rounds, r.looper = make([]round, len(p.loops)), &looper{}
+	}
 	if p.asks {
 		r.env.Fresh = make([]bool, len(r.env.Values))
 	}

@@ -53,9 +53,9 @@ func TestRoomOfAnEpoch(t *testing.T) {
 	for range 2 {
 		text += "y"
 		h.set("a", text).fire()
-		var counts [Failed + 1]int64
-		if h.r.Count(&counts); counts[Ran] != 68 || counts[Failed] != 2 {
-			t.Errorf("of 70 nodes with 7.5 MiB each %d ran, %d failed", counts[Ran], counts[Failed])
+		var counts Counts
+		if h.r.Count(&counts); counts.Nodes[Ran] != 68 || counts.Nodes[Failed] != 2 {
+			t.Errorf("of 70 nodes with 7.5 MiB each %d ran, %d failed", counts.Nodes[Ran], counts.Nodes[Failed])
 		}
 	}
 }

@@ -51,9 +51,12 @@ func (p *Plan) Commit(st *State, r *Result) {
 // again: one deferred call then serves the whole epoch and not each node.
 func (p *Plan) advance(all bool, r *Result) (done bool) {
 	defer p.recovered(r, &done)
-	if all {
+	switch {
+	case all:
 		p.runAll(r)
 		return true
+	case p.loops != nil:
+		return p.advanceLoops(r)
 	}
 	for w := range r.due {
 		for r.due[w] != 0 { // a node's consumers come later, maybe in this word
@@ -65,6 +68,29 @@ func (p *Plan) advance(all bool, r *Result) (done bool) {
 		}
 	}
 	return true
+}
+
+// advanceLoops is advance in a plan that has loops.
+func (p *Plan) advanceLoops(r *Result) (done bool) {
+	for w := range r.due {
+		for r.due[w] != 0 {
+			i := w<<6 + bits.TrailingZeros64(r.due[w])
+			r.due[w] &= r.due[w] - 1
+			if p.runAt(r, i); r.Err != nil {
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// runAt evaluates and settles a due node, or the loop that is due there.
+func (p *Plan) runAt(r *Result, i int) {
+	if l := p.loopAt(i); l != nil {
+		p.runLoop(r, l)
+		return
+	}
+	p.runNode(r, i)
 }
 
 // recovered makes a panic the error of the node that was running; any other is
@@ -192,9 +218,11 @@ func (r *Result) clockOff(i int) {
 
 // open says whether what s comes after lets it run: a gate is open when its node has a value
 // that is not null, or has taken that route (M19).
-func (r *Result) open(s *step) bool {
-	for _, g := range r.plan.gates[s.gates.first : s.gates.first+s.gates.n] {
-		v := r.values[g.node]
+func (r *Result) open(s *step) bool { return r.plan.open(r.values, s) }
+
+func (p *Plan) open(values []boundary.Value, s *step) bool {
+	for _, g := range p.gates[s.gates.first : s.gates.first+s.gates.n] {
+		v := values[g.node]
 		open := !v.IsAbsent() && !v.IsNull()
 		if g.route != "" {
 			taken, _ := v.AsString()
@@ -251,9 +279,10 @@ func (p *Plan) runAll(r *Result) {
 		case r.status[i] != Idle: // settled before a panic
 		case r.due.Has(i):
 			r.due.Clear(i)
-			if p.runNode(r, i); r.Err != nil {
+			if p.runAt(r, i); r.Err != nil {
 				return
 			}
+		case p.steps[i].loop > 0: // it is not due, or its first node has run it
 		default:
 			discard(p.steps[i].program, &r.env, p.memoriesOf(r.state, i))
 		}

@@ -17,7 +17,11 @@ type names struct {
 	// arriving is how many of the names, from the first on, fresh() may be asked of.
 	arriving int
 	memory   bool // functions with memory are allowed
+	iterates bool // iteration() is allowed
 	stop     func() bool
+	known    int // of all, those that are read by name: behind them are the delayed ones
+	// late are the places of the names that the expression at hand reads as of the last kept epoch.
+	late map[string]int
 	// narrow has the names that one expression mentions, and blanks elsewhere. A
 	// scope is described anew for every expression: over all names that would make
 	// the compilation of a thousand nodes quadratic.
@@ -26,7 +30,7 @@ type names struct {
 
 func (c *compiler) newNames(all []expression.Name, arriving int) *names {
 	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all)),
-		arriving: arriving, memory: true, stop: c.stop}
+		known: len(all), arriving: arriving, memory: true, stop: c.stop}
 	for i, name := range all {
 		n.index[name.Name] = i
 	}
@@ -39,23 +43,33 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 	*expression.Program, error) {
 	var used []int
 	for word := range strings.FieldsFuncSeq(text, isNotWord) {
-		if i, known := n.index[word]; known {
+		i, known := n.late[word]
+		if !known {
+			i, known = n.index[word]
+		}
+		if known {
 			n.narrow[i] = n.all[i]
 			used = append(used, i)
 		}
 	}
 	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: n.memory, Epoch: true, Arrives: n.arrives,
-		Stop: n.stop}
+		Iteration: n.iterates, Stop: n.stop}
 	program, err := as(text, scope)
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
 	}
 	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName {
-		scope.Names = n.all
+		scope.Names = n.all[:n.known]
 		return as(text, scope)
 	}
 	return program, err
 }
+
+// ofNode lets the expressions to come be those of a node.
+func (n *names) ofNode(u *unit) { n.memory, n.iterates = true, u != nil && u.ring != nil }
+
+// ofLoop lets the expression to come be the condition of a loop.
+func (n *names) ofLoop() { n.memory, n.iterates, n.late = false, true, nil }
 
 func (n *names) arrives(name int) bool { return name < n.arriving }
 

@@ -15,8 +15,9 @@ type step struct {
 	onError             policy
 	// memories are the place in a state of what the node's functions remember; see memory.go.
 	memories place
-	foreign  bool // its program may not come back
-	apart    bool // it is more to evaluate it than to call its program
+	loop     int32 // which of the plan's loops it runs in, counted from 1; 0 for none
+	foreign  bool  // its program may not come back
+	apart    bool  // it is more to evaluate it than to call its program
 }
 
 // gate is a node, or one of its routes, that another node comes after.

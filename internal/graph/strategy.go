@@ -36,6 +36,8 @@ func (u *unit) counts() string {
 		}
 	}
 	switch {
+	case len(u.delays) > 0:
+		return "which goes on from its last epoch (delay)"
 	case u.decl.Event != nil && *u.decl.Event:
 		return "whose every run counts (event: true)"
 	case u.eventOf():

@@ -37,7 +37,10 @@ type moment struct {
 	epoch int64
 	cause string
 	look  func(name string) val
+	now   func(name string) val // what is delayed, too, as of this epoch
 	fresh func(name string) bool
+	// iteration is that of a loop.
+	iteration int
 }
 
 // eval is the term's value in an epoch; the string is errNode or errAbsent when there is none.
@@ -47,6 +50,8 @@ func (t *term) eval(m moment) (val, string) {
 		return num(t.n), ""
 	case "epoch":
 		return num(float64(m.epoch)), ""
+	case "iteration":
+		return num(float64(m.iteration)), ""
 	case "read", "field", "optional":
 		v := m.look(t.name)
 		if v.kind == 0 && t.op == "optional" {
@@ -180,8 +185,8 @@ func (t *term) String() string {
 	switch t.op {
 	case "num":
 		return strconv.FormatFloat(t.n, 'g', -1, 64)
-	case "epoch":
-		return "epoch()"
+	case "epoch", "iteration":
+		return t.op + "()"
 	case "cause":
 		return "cause()"
 	case "fresh":
@@ -367,6 +372,8 @@ type oracleNode struct {
 	term          *term   // nil for a route node
 	routes        []*term // conditions of r0, r1, …
 	after         []oracleGate
+	delay         []string // names that it reads as of the epoch before
+	loop          *oracleLoop
 	afterAll      bool
 	event         *bool
 	onError       string

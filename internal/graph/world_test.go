@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/cycles"
 )
 
 // world is one random graph with its life so far.
@@ -106,21 +107,37 @@ func (w *world) makeInputs(source *termSource) []Input {
 func (w *world) makeNodes(source *termSource) {
 	count := 2 + w.IntN(7)
 	places := w.Perm(count) // a node may be declared before what it rests on
+	routes := make([]bool, count)
+	loop := w.makeLoop(count)
+	for i := range routes {
+		routes[i] = w.IntN(4) == 0 && !loop.has(nodeName(i))
+	}
 	w.decl.Nodes = make([]spec.Node, count)
 	var earlier []*oracleNode
 	for i := range count {
-		n := &oracleNode{name: "n" + strconv.Itoa(i), pos: places[i], priority: 1}
+		n := &oracleNode{name: nodeName(i), pos: places[i], priority: 1}
 		d := spec.Node{Name: n.name, Kind: "expr"}
-		if w.IntN(4) == 0 {
+		if routes[i] {
+			for range 1 + w.IntN(3) {
+				n.routes = append(n.routes, source.condition(1))
+			}
+		} else {
+			n.term = source.number(1 + w.IntN(3))
+		}
+		if loop.has(n.name) {
+			n.loop = loop
+			w.loopTerm(n, source)
+		} else {
+			w.makeDelay(n, &d, source, routes)
+		}
+		if routes[i] {
 			d.Kind = "route"
 			var choices []spec.Field
-			for k := range 1 + w.IntN(3) {
-				n.routes = append(n.routes, source.condition(1))
+			for k := range n.routes {
 				choices = append(choices, spec.Field{Name: routeName(k), Expr: spec.Expr{Text: n.routes[k].String()}})
 			}
 			d.Config = route.Declared{Choices: choices}
 		} else {
-			n.term = source.number(1 + w.IntN(3))
 			d.Config = expr.Declared{Expr: spec.Expr{Text: n.term.String()}}
 		}
 		if len(earlier) > 0 && w.IntN(3) == 0 {
@@ -131,6 +148,9 @@ func (w *world) makeNodes(source *termSource) {
 			n.event, d.Event = &event, &event
 		}
 		n.onError = []string{"fail_epoch", "skip", "last_good", "dead_letter"}[min(3, w.IntN(10)/2)]
+		if n.loop != nil {
+			n.onError = []string{"fail_epoch", "skip"}[w.IntN(2)]
+		}
 		d.OnError = n.onError
 		if w.IntN(3) == 0 {
 			n.priority = w.IntN(4)
@@ -138,12 +158,54 @@ func (w *world) makeNodes(source *termSource) {
 		}
 		w.decl.Nodes[places[i]] = d
 		w.g.nodes[n.name] = n
-		earlier = append(earlier, n)
-		source.names = append(source.names, n.name)
-		source.kinds[n.name] = numberNode
-		if n.routes != nil {
-			source.kinds[n.name] = routeNode
+		known := []*oracleNode{n}
+		if n.loop != nil {
+			if known = nil; n.name == loop.last() { // what stands in the loop is read behind it
+				known = loop.resolve(w.g)
+				w.declareLoop(loop, source)
+			}
 		}
+		for _, n := range known {
+			earlier = append(earlier, n)
+			source.names = append(source.names, n.name)
+			source.kinds[n.name] = numberNode
+			if n.routes != nil {
+				source.kinds[n.name] = routeNode
+			}
+		}
+	}
+}
+
+func nodeName(i int) string { return "n" + strconv.Itoa(i) }
+
+// makeDelay lets a node read another one, or itself, as of the epoch before: one that comes later, too.
+func (w *world) makeDelay(n *oracleNode, d *spec.Node, source *termSource, routes []bool) {
+	if w.IntN(3) > 0 {
+		return
+	}
+	at := w.IntN(len(routes))
+	name := nodeName(at)
+	if n.term.freshOf(name) || slices.ContainsFunc(n.routes, func(t *term) bool { return t.freshOf(name) }) {
+		return
+	}
+	n.delay, d.Delay = []string{name}, cycles.Delay{{Name: name}}
+	read := &term{op: "read", name: name}
+	if w.IntN(3) > 0 {
+		read = &term{op: "??", args: []*term{read, source.constant()}}
+	}
+	holds := &term{op: "<", args: []*term{read, source.constant()}}
+	if routes[at] {
+		holds = &term{op: "is", s: routeName(w.IntN(3)), args: []*term{read}}
+	}
+	switch {
+	case n.routes != nil:
+		n.routes[0] = &term{op: []string{"&&", "||"}[w.IntN(2)], args: []*term{holds, n.routes[0]}}
+	case routes[at] || w.IntN(4) == 0:
+		n.term = &term{op: "?", args: []*term{holds, source.constant(), n.term}}
+	case w.IntN(4) == 0:
+		n.term = read
+	default:
+		n.term = &term{op: "+", args: []*term{read, n.term}}
 	}
 }
 
@@ -187,6 +249,9 @@ func (w *world) String() string {
 	for _, n := range w.decl.Nodes {
 		fmt.Fprintf(&b, "%s: { after: %q, all: %v, on_error: %s, priority: %q", n.Name, n.After, n.AfterAll, n.OnError,
 			n.Priority)
+		if n.Delay != nil {
+			fmt.Fprintf(&b, ", delay: %v", n.Delay.Sorted())
+		}
 		if n.Event != nil {
 			fmt.Fprintf(&b, ", event: %v", *n.Event)
 		}
@@ -194,6 +259,9 @@ func (w *world) String() string {
 			fmt.Fprintf(&b, ", %s %s: %s", n.Kind, r.Name, r.Expr.Text)
 		}
 		b.WriteString(" }\n")
+	}
+	for _, l := range w.decl.Loops {
+		fmt.Fprintf(&b, "loop: %+v\n", l)
 	}
 	for i, o := range w.decl.Outputs {
 		fmt.Fprintf(&b, "output %d: %+v, where: %s\n", i, w.g.outputs[i], o.Where.Text)

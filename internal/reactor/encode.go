@@ -85,7 +85,7 @@ func appendNode(dst []byte, n *graph.NodeResult) []byte {
 	} else {
 		dst = append(dst, "null"...)
 	}
-	return append(dst, '}')
+	return append(n.AppendMore(dst), '}')
 }
 
 // MaxRecordValue bounds one value in a record, in bytes. A thousand records are kept: with

@@ -92,7 +92,7 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	r.Err, r.ErrCode, r.Degraded = "", "", c.degradedNow()
 	r.Emitted = r.Emitted[:0]
 	if ran {
-		c.res.Count(&c.stats.Nodes)
+		c.res.Count(&c.stats.Counts)
 		r.Emitted = append(r.Emitted, c.res.Emitted...)
 	}
 	if c.ring.keep > 0 || c.cfg.Observe != nil { // else nobody reads more than the reply to a command has

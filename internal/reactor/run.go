@@ -60,6 +60,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 	e := &c.ep
 	e.Number, e.Now, e.Cause, e.Stamp = number, c.now, cause.String(), c.stamp+2
 	e.Interrupt, e.EmitAll, e.Aside = c.interruption(), c.emitAll, false
+	e.Unbounded = c.journal.replay != nil // what was in time then is in time now
 	if c.cfg.Keys != nil {
 		e.Key = c.cell.key.ValueOf(c.cfg.Keys.Times)
 	}

@@ -32,10 +32,9 @@ func (h *Histogram) Observe(d time.Duration) {
 // Stats are plain running counts that a metrics collector reads.
 type Stats struct {
 	// Epochs counts by cause, then failed [0] and kept [1].
-	Epochs    [causeCount][2]int64
-	Durations Histogram
-	// Nodes counts what nodes did, by graph.Status.
-	Nodes [graph.Failed + 1]int64
+	Epochs       [causeCount][2]int64
+	Durations    Histogram
+	graph.Counts // of nodes and loops
 }
 
 func (s *Stats) count(r *Record) {

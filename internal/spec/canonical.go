@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphd/graphd/internal/spec/cycles"
+	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/meaning"
 	"github.com/graphd/graphd/internal/spec/trait"
 )
@@ -81,20 +83,12 @@ func (g *Graph) canonical() *meaning.Tree {
 	for i := range g.Nodes {
 		addNode(nodes, &g.Nodes[i])
 	}
+	cycles.Canonical(t, g.Loops)
 	outputs := t.List("outputs")
 	for i := range g.Outputs {
 		addOutput(outputs, &g.Outputs[i])
 	}
-	b := t.Branch("durability")
-	b.Text("mode", g.Durability.Mode)
-	b.Span("interval", g.Durability.Interval)
-	b.Number("every_epochs", int64(g.Durability.EveryEpochs))
-	b.Text("on_failure", g.Durability.OnFailure)
-	t.Branch("history").Number("keep", int64(g.History.Keep))
-	b = t.Branch("dead_letters")
-	b.Span("keep", g.DeadLetters.Keep)
-	b.Number("max", int64(g.DeadLetters.Max))
-	b.Number("max_bytes", g.DeadLetters.MaxBytes)
+	keep.Canonical(t, g.Durability, g.History, g.DeadLetters)
 	g.Limits.Canonical(t)
 	return t.Close()
 }
@@ -199,6 +193,11 @@ func addNode(list *meaning.Tree, n *Node) {
 	}
 	t.Text("on_error", n.OnError)
 	t.Text("priority", n.Priority)
+	n.Delay.Canonical(t)
+	addSpan(t, "budget", n.Budget)
+	if n.OnOverrun != "" {
+		t.Text("on_overrun", n.OnOverrun)
+	}
 }
 
 // canonicalAfter is what a node comes after, whose order means nothing.

@@ -36,7 +36,8 @@ type input struct {
 
 type link struct {
 	value
-	after []value // along Node.After
+	after     []value // along Node.After
+	onOverrun value   // if given
 }
 
 type output struct {

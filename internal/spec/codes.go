@@ -6,10 +6,12 @@ import "github.com/graphd/graphd/internal/spec/decode"
 const (
 	CodeBadValue      = decode.CodeBadValue
 	CodeCannotShard   = decode.CodeCannotShard
+	CodeConflict      = decode.CodeConflict
 	CodeDenied        = decode.CodeDenied
 	CodeDuplicateName = decode.CodeDuplicateName
 	CodeGraphCycle    = decode.CodeGraphCycle
 	CodeMissingField  = decode.CodeMissingField
+	CodeNoEffect      = decode.CodeNoEffect
 	CodeNotARoute     = decode.CodeNotARoute
 	CodeSelfReference = decode.CodeSelfReference
 	CodeUnknownName   = decode.CodeUnknownName

@@ -3,7 +3,9 @@ package spec
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/limits"
 )
 
@@ -16,10 +18,6 @@ const (
 	defaultMaxKeys         = 10_000_000
 	defaultMaxWaiting      = 1024
 	defaultMaxWaitingBytes = 256 << 20
-	defaultHistory         = 1000
-	defaultDeadLetterKeep  = 7 * 24 * time.Hour
-	defaultDeadLetterMax   = 100_000
-	defaultDeadLetterBytes = 256 << 20
 )
 
 // The bounds of what is kept in memory per graph. They are far above what is
@@ -27,14 +25,13 @@ const (
 const (
 	maxCapacity      = 1 << 24
 	maxCapacityBytes = 1 << 40
-	maxHistory       = 1_000_000
 	maxKeys          = 1 << 28
 	maxShards        = 1024
 	maxCount         = 1 << 31
 )
 
 func defaultGraph(file string) *Graph {
-	return &Graph{
+	g := &Graph{
 		File: file,
 		Reactor: Reactor{
 			Pos:           Pos{Line: 1, Column: 1, Path: "reactor"},
@@ -52,12 +49,9 @@ func defaultGraph(file string) *Graph {
 				OnExhausted: onExhausteds.Default(),
 			},
 		},
-		Durability: Durability{Mode: "checkpoint", Interval: time.Second, OnFailure: onFailures.Default()},
-		History:    History{Keep: defaultHistory},
-		DeadLetters: DeadLetters{
-			Keep: defaultDeadLetterKeep, Max: defaultDeadLetterMax, MaxBytes: defaultDeadLetterBytes,
-		},
 	}
+	g.Durability, g.History, g.DeadLetters = keep.Defaults()
+	return g
 }
 
 var graphFields = []decode.Field[draft]{
@@ -69,12 +63,12 @@ var graphFields = []decode.Field[draft]{
 	{Name: "clock", Read: readClock},
 	{Name: "idle", Read: readIdle},
 	{Name: "lanes"},
-	{Name: "loops"},
+	{Name: "loops", Read: func(d *decoder, v value, g *draft) { g.Loops = cycles.ReadLoops(d, v) }},
 	{Name: "nodes", Read: readNodes},
 	{Name: "outputs", Also: []string{"sinks"}, Read: readOutputs},
-	{Name: "durability", Read: readDurability},
-	{Name: "history", Read: readHistory},
-	{Name: "dead_letters", Read: readDeadLetters},
+	{Name: "durability", Read: func(d *decoder, v value, g *draft) { g.Durability.Read(d, v) }},
+	{Name: "history", Read: func(d *decoder, v value, g *draft) { g.History.Read(d, v) }},
+	{Name: "dead_letters", Read: func(d *decoder, v value, g *draft) { g.DeadLetters.Read(d, v) }},
 	{Name: "limits", Read: readLimits},
 }
 
@@ -109,43 +103,6 @@ func readVars(d *decoder, v value, g *draft) {
 			g.VarsUnread = true
 		}
 	}
-}
-
-var durabilityModes = decode.Words("checkpoint", "none", "journal")
-
-var onFailures = decode.Words("advance", "halt")
-
-var durabilityFields = []decode.Field[Durability]{
-	{Name: "mode", Alone: true, Read: func(d *decoder, v value, t *Durability) { d.Pick(v, durabilityModes, &t.Mode) }},
-	{Name: "interval", Read: func(d *decoder, v value, t *Durability) { d.Duration(v, 1, &t.Interval) }},
-	{Name: "every_epochs", Read: func(d *decoder, v value, t *Durability) { d.Count(v, 1, maxCount, &t.EveryEpochs) }},
-	{Name: "on_failure", Read: func(d *decoder, v value, t *Durability) { d.Pick(v, onFailures, &t.OnFailure) }},
-}
-
-func readDurability(d *decoder, v value, g *draft) {
-	decode.Object(d, v, "durability", durabilityFields, &g.Durability)
-}
-
-var historyFields = []decode.Field[History]{
-	{Name: "keep", Alone: true, Read: func(d *decoder, v value, t *History) { d.Count(v, 0, maxHistory, &t.Keep) }},
-}
-
-func readHistory(d *decoder, v value, g *draft) {
-	decode.Object(d, v, "history", historyFields, &g.History)
-}
-
-var deadLettersFields = []decode.Field[DeadLetters]{
-	{Name: "keep", Alone: true, Read: func(d *decoder, v value, t *DeadLetters) { d.Duration(v, 1, &t.Keep) }},
-	{Name: "max", Read: func(d *decoder, v value, t *DeadLetters) { d.Count(v, 1, maxCount, &t.Max) }},
-	{Name: "max_bytes", Read: func(d *decoder, v value, t *DeadLetters) {
-		if n, ok := d.Integer(v, 1, maxCapacityBytes); ok {
-			t.MaxBytes = n
-		}
-	}},
-}
-
-func readDeadLetters(d *decoder, v value, g *draft) {
-	decode.Object(d, v, "dead_letters", deadLettersFields, &g.DeadLetters)
 }
 
 func readLimits(d *decoder, v value, g *draft) {

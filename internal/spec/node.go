@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 var (
 	onErrors   = decode.Words("fail_epoch", "skip", "last_good", "dead_letter")
 	priorities = decode.Words("normal", "high", "low", "background")
+	onOverruns = decode.Choice{Words: []string{"record", "cancel_epoch"}, Later: []string{"degrade"}}
 )
 
 var nodeFields = []decode.Field[nodeDraft]{
@@ -23,8 +25,14 @@ var nodeFields = []decode.Field[nodeDraft]{
 	{Name: "priority", Read: func(d *decoder, v value, n *nodeDraft) { d.Pick(v, priorities, &n.Priority) }},
 	{Name: "retry"},
 	{Name: "lane"},
-	{Name: "budget"},
-	{Name: "delay"},
+	{Name: "budget", Read: func(d *decoder, v value, n *nodeDraft) { d.Duration(v, 1, &n.Budget) }},
+	{Name: "on_overrun", Read: readOnOverrun},
+	{Name: "delay", Read: func(d *decoder, v value, n *nodeDraft) { n.Delay = cycles.ReadDelay(d, v) }},
+}
+
+func readOnOverrun(d *decoder, v value, n *nodeDraft) {
+	d.Pick(v, onOverruns, &n.OnOverrun)
+	n.at.onOverrun = v
 }
 
 // nodeFields are the fields of a node. Those of the kinds say what it does; it has exactly one.
@@ -85,6 +93,13 @@ func readNodes(d *decoder, v value, g *draft) {
 				decode.Quote(n.Name), strings.Join(plain, ", "))
 		}
 		checkNodeInputs(d, &n, p.Value, got)
+		if n.Budget > 0 && n.OnOverrun == "" {
+			n.OnOverrun = onOverruns.Default()
+		}
+		if at.onOverrun.Given() && n.Budget == 0 && !got["budget"].Given() {
+			d.Report(at.onOverrun.Name(), decode.CodeNoEffect, "", "on_overrun says what follows when the node takes "+
+				"longer than its budget, and it has none; give it a budget, or remove this")
+		}
 		g.Nodes = append(g.Nodes, n)
 		g.links.nodes = append(g.links.nodes, at)
 	}

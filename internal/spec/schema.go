@@ -3,7 +3,9 @@ package spec
 import (
 	"slices"
 
+	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/limits"
 )
 
@@ -20,19 +22,17 @@ func (k Kinds) Mappings() []decode.Mapping {
 		}),
 		decode.MappingOf("when", whenFields, nil),
 		decode.MappingOf("restart", restartFields, decode.Choices{"on_exhausted": onExhausteds}),
-		decode.MappingOf("node", k.nodeFields(), decode.Choices{"on_error": onErrors, "priority": priorities}),
+		decode.MappingOf("node", k.nodeFields(), decode.Choices{
+			"on_error": onErrors, "priority": priorities, "on_overrun": onOverruns,
+		}),
 		decode.MappingOf("output", outputFields, decode.Choices{
 			"emit": outputEmits, "on_error": outputOnErrors, "delivery": deliveries,
 		}),
 		decode.MappingOf("sink", kindFields(k.Sinks), nil),
 		decode.MappingOf("retry", retryFields, nil),
-		decode.MappingOf("durability", durabilityFields, decode.Choices{
-			"mode": durabilityModes, "on_failure": onFailures,
-		}),
-		decode.MappingOf("history", historyFields, nil),
-		decode.MappingOf("dead_letters", deadLettersFields, nil),
 		decode.MappingOf("limits", limits.Fields(), nil),
 	}
+	list = append(append(list, keep.Mappings()...), cycles.Mappings()...)
 	for _, s := range slices.Concat(k.schemas(), k.nodeSchemas()) {
 		for _, d := range s.Definitions() {
 			list = append(list, d.Mappings()...)

@@ -27,7 +27,9 @@ package spec
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/limits"
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
@@ -46,6 +48,14 @@ type (
 	Diagnostics = decode.Diagnostics
 	// Resolver reads what a declaration refers to with ${…}.
 	Resolver = decode.Resolver
+	// Durability says what survives a crash.
+	Durability = keep.Durability
+	// History bounds the ring of firing records.
+	History = keep.History
+	// DeadLetters bounds the dead-letter list.
+	DeadLetters = keep.DeadLetters
+	// Loop is nodes that rest on each other, and run until they agree.
+	Loop = cycles.Loop
 
 	decoder = decode.Decoder
 	value   = decode.Value
@@ -62,6 +72,7 @@ type Graph struct {
 	Accumulators []Accumulator
 	Reactor      Reactor
 	Nodes        []Node
+	Loops        []Loop
 	Outputs      []Output
 	Durability   Durability
 	History      History
@@ -223,6 +234,12 @@ type Node struct {
 	OnError string
 	// Priority is "high", "normal" (default), "low" or "background".
 	Priority string
+	// Budget is how long it may take; 0: as long as the epoch. With one, OnOverrun is "record" (default) or
+	// "cancel_epoch".
+	Budget    time.Duration
+	OnOverrun string
+	// Delay are the nodes that it reads as of the last kept epoch.
+	Delay cycles.Delay
 }
 
 // Output sends a node's or an accumulator's value to a sink.
@@ -245,25 +262,4 @@ type Output struct {
 	Timeout time.Duration
 	// Delivery is "direct", "outbox", or "" when not declared: the sink's own way, which is direct.
 	Delivery string
-}
-
-// Durability says what survives a crash.
-type Durability struct {
-	Mode        string        // "none", "checkpoint" (default) or "journal"
-	Interval    time.Duration // default 1s
-	EveryEpochs int           // 0: no such rule
-	// OnFailure is "advance" (default) or "halt": what a failed epoch does to the graph.
-	OnFailure string
-}
-
-// History bounds the ring of firing records.
-type History struct {
-	Keep int // default 1,000
-}
-
-// DeadLetters bounds the dead-letter list.
-type DeadLetters struct {
-	Keep     time.Duration // default 7 days
-	Max      int           // default 100,000
-	MaxBytes int64         // default 256 MiB
 }

@@ -263,6 +263,13 @@ func (s *scrape) epochs(g *GraphMetrics) {
 	for _, n := range g.Nodes {
 		s.counter(s.nodes, n.Count, n.Outcome)
 	}
+	s.counter(s.overruns, g.Overruns)
+	for _, l := range g.Loops {
+		s.counter(s.loops, l.Count, l.Outcome)
+	}
+	if len(g.Loops) > 0 {
+		s.counter(s.iterations, g.Iterations)
+	}
 	for _, n := range g.NodeDurations {
 		s.histogram(s.nodeDuration, n.Duration, n.Node)
 	}

@@ -26,6 +26,7 @@ type descriptions struct {
 	busy, eventBytes, storedBytes, held *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
+	overruns, loops, iterations                *prometheus.Desc
 
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
 
@@ -158,6 +159,10 @@ func (d *descriptions) describeEnds(
 	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
 ) {
 	a, o := accumulatorLabels, outputLabels
+	d.overruns = desc("node_overruns_total", "Nodes that took longer than their budget.", graphLabels)
+	d.loops = desc("loops_total", "Loops of nodes that ended in epochs, by why; absent where none has run.",
+		graphLabels, "outcome")
+	d.iterations = desc("loop_iterations_total", "Iterations of all loops; absent where none has run.", graphLabels)
 	d.restarts = desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
 		"reason")
 	d.keysGone = desc("push_keys_forgotten_total",
@@ -224,6 +229,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.late, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
+		d.overruns, d.loops, d.iterations,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.lost, d.keysGone,

@@ -37,6 +37,8 @@ type Env struct {
 	Epoch  int64            // what epoch() is
 	Rand   func() float64   // what rand() is, in [0, 1); nil where it is not allowed
 	Cause  string           // what cause() is
+	// Iteration is what iteration() is.
+	Iteration int64
 	// Fresh is what fresh() is, by the index in the scope; what is beyond it is not.
 	Fresh []bool
 	// Memories are those of the program's functions with memory, as NewMemories made them.

@@ -40,6 +40,7 @@ type Function struct {
 	Clock, Rand bool
 	// OfEpoch says that only an epoch knows the answer: fresh and cause.
 	OfEpoch bool
+	OfLoop  bool // only an iteration of a loop knows the answer
 	// Remember makes the memory of one call, and Step, in the place of Call, computes the
 	// result with it. Both are nil for functions that look at their arguments alone.
 	Remember func() Memory
@@ -135,7 +136,7 @@ func (f *Function) arguments(e *Env, at Site, slots, filled int, args []code, lo
 // call compiles a call of a function of the table.
 func (c *compiler) call(n ast.Node, name string, args []ast.Node) code {
 	f, at, loop := c.functions[name], c.site(n), len(c.loops) > 0
-	c.outside = c.outside || f.Clock || f.Rand || f.OfEpoch
+	c.outside = c.outside || f.Clock || f.Rand || f.OfEpoch || f.OfLoop
 	c.clock = c.clock || f.Clock
 	c.asks = c.asks || f.OfEpoch
 	switch name {

@@ -93,6 +93,9 @@ var clockFunctions = []eval.Function{
 	{Name: Cause, Result: boundary.KindString, OfEpoch: true, Call: func(e *env, _ site, _ []value) value {
 		return boundary.String(e.Cause)
 	}},
+	{Name: "iteration", Result: boundary.KindInt, OfLoop: true, Call: func(e *env, _ site, _ []value) value {
+		return boundary.Int(e.Iteration)
+	}},
 	// It is compiled apart: it looks at the name, and not at the value.
 	{Name: eval.Fresh, Result: boundary.KindBool, OfEpoch: true, Params: []eval.Kinds{eval.Anything}},
 	{Name: "rand", Result: boundary.KindFloat, Rand: true, Call: func(e *env, at site, _ []value) value {

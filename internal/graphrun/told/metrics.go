@@ -66,9 +66,7 @@ func stats(sum, s *reactor.Stats) {
 		}
 	}
 	durations(&sum.Durations, &s.Durations)
-	for i, n := range s.Nodes {
-		sum.Nodes[i] += n
-	}
+	sum.Counts.Add(&s.Counts)
 }
 
 func durations(sum, s *reactor.Histogram) {

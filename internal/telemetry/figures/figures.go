@@ -29,6 +29,12 @@ func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 			g.Nodes = append(g.Nodes, telemetry.OutcomeCount{Outcome: s.String(), Count: n})
 		}
 	}
+	g.Iterations, g.Overruns = m.Stats.Iterations, m.Stats.Overruns
+	for ended, n := range m.Stats.Loops {
+		if e := graph.Ended(ended); e != graph.NotLooped && g.Iterations > 0 {
+			g.Loops = append(g.Loops, telemetry.OutcomeCount{Outcome: e.String(), Count: n})
+		}
+	}
 	for piece, reasons := range m.Restarts {
 		for reason, n := range reasons {
 			g.Restarts = append(g.Restarts, telemetry.RestartCount{Accumulator: piece, Reason: reason, Count: int64(n)})

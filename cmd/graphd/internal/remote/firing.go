@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -109,6 +110,12 @@ func (a *Verbs) did(f *api.FiringDetail) *terminal.Table {
 		took := "-"
 		if n.DurationUS != nil {
 			took = terminal.Short(time.Duration(*n.DurationUS * float64(time.Microsecond)))
+		}
+		if n.Overran {
+			took += ", over its budget"
+		}
+		if n.Iterations > 0 {
+			took += fmt.Sprintf(", %s of its loop (%s)", terminal.Plural(n.Iterations, "iteration"), n.Ended)
 		}
 		text := a.nodeValue(n.Value)
 		if n.Error != nil {

@@ -87,6 +87,21 @@ func (g *Graph) Cycles() [][]int {
 	return cycles
 }
 
+// Circle says whether nodes all rest on each other, under being by node those that it rests on; if not, odd is one that
+// does not come of itself over the others, or not over all of them.
+func Circle(under [][]int) (odd int, ok bool) {
+	g := Graph{Under: under}
+	down, up := walk(0, g.feeds()), walk(0, under)
+	for n := range under {
+		_, below := down[n]
+		_, above := up[n]
+		if !below || !above {
+			return n, false
+		}
+	}
+	return 0, true
+}
+
 // feeds are the edges the other way round.
 func (g *Graph) feeds() [][]int {
 	feeds := make([][]int, len(g.Under))

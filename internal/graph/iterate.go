@@ -1,0 +1,308 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+)
+
+// A loop runs as one: it is due when any of its nodes is, stands in the due set under the first of them, and is given
+// out, evaluated and settled under that one (M18). It works on values of its own, so that nothing of an iteration is
+// seen before the loop has ended; only what the last one came to is staged.
+
+// loop is nodes that run until they agree: steps that lie side by side.
+type loop struct {
+	name     string
+	first, n int
+	most     int                 // iterations
+	until    *expression.Program // nil: it ends when an iteration has changed nothing
+	onNot    string              // what follows when it has not ended by then
+	reads    []int               // by the plan's indexes: what its nodes read that is none of them
+}
+
+// What a loop's result can do that is not one.
+const (
+	commitLoop = "commit"
+	failLoop   = "fail"
+)
+
+// Ended says why a loop has ended.
+type Ended uint8
+
+// Why a loop ends. The zero value is a node that is in no loop, or whose loop was not due.
+const (
+	NotLooped     Ended = iota
+	Settled             // an iteration has changed nothing
+	Until               // its condition holds
+	MaxIterations       // it has not by then
+	Broken              // a node failed, or the epoch was to end
+)
+
+// String is the reason as records show it: "max_iterations".
+func (e Ended) String() string {
+	switch e {
+	case Settled:
+		return "settled"
+	case Until:
+		return "until"
+	case MaxIterations:
+		return "max_iterations"
+	case Broken:
+		return "broken"
+	default:
+		return ""
+	}
+}
+
+// round is how often a loop has run in the epoch, and why it ended.
+type round struct {
+	iterations int32
+	ended      Ended
+}
+
+// looped is what a loop came to.
+type looped struct {
+	round
+	values  []boundary.Value // of its nodes, as of the last iteration
+	errs    []*NodeError     // of its nodes in that iteration, where one failed
+	nanos   []int64          // that its nodes took, over all iterations
+	fatal   *NodeError       // it ends the epoch
+	stopped error            // the caller wants no more
+}
+
+// looper runs loops. It is used again.
+type looper struct {
+	looped
+	env    expression.Env
+	before []boundary.Value // the values as of the iteration before
+}
+
+// run goes through the iterations of a loop. Of r it reads what is final.
+func (x *looper) run(r *Result, l *loop) {
+	x.begin(r, l)
+	for {
+		x.iterations++
+		x.env.Iteration = int64(x.iterations)
+		copy(x.before, x.values)
+		if x.iterate(r, l); x.ended == Broken {
+			return
+		}
+		switch done, why := x.through(r, l); {
+		case x.ended == Broken:
+			return
+		case done:
+			x.ended = why
+			return
+		case int(x.iterations) >= l.most:
+			x.ended = MaxIterations
+			return
+		}
+	}
+}
+
+// begin lets no node of the loop have a value: what a loop comes to rests on what it reads, and not on where it ended
+// the last time.
+func (x *looper) begin(r *Result, l *loop) {
+	p := r.plan
+	if len(x.env.Values) != len(r.env.Values) {
+		x.env.Values = make([]boundary.Value, len(r.env.Values))
+	}
+	for _, at := range l.reads {
+		x.env.Values[at] = r.env.Values[at]
+	}
+	x.env.Now, x.env.Epoch, x.env.Cause, x.env.Fresh = r.env.Now, r.env.Epoch, r.env.Cause, r.env.Fresh
+	x.env.Looks = r.env.Looks
+	first := len(p.inputs) + l.first
+	x.looped = looped{values: x.env.Values[first : first+l.n], errs: make([]*NodeError, l.n), nanos: make([]int64, l.n)}
+	clear(x.values)
+	x.before = make([]boundary.Value, l.n)
+}
+
+// iterate runs each node once.
+func (x *looper) iterate(r *Result, l *loop) {
+	room := maxEpoch
+	for k := range x.values {
+		if (k > 0 || x.iterations > 1) && r.interrupt != nil {
+			if x.stopped = r.interrupt(); x.stopped != nil {
+				x.ended = Broken
+				return
+			}
+		}
+		v, err := x.node(r, l.first+k)
+		if err == nil && v.Bulky() {
+			if large := roomFor(v, &room); large != nil {
+				v, err = boundary.Value{}, errorOf(l.first+k, r.plan.nodes[l.first+k].Name, large)
+			}
+		}
+		x.values[k], x.errs[k] = v, err
+		if err != nil && r.plan.steps[l.first+k].onError == failEpoch {
+			x.fatal, x.ended = err, Broken
+			return
+		}
+	}
+}
+
+// node evaluates one node; absent is that it had nothing to compute.
+func (x *looper) node(r *Result, i int) (v boundary.Value, failed *NodeError) {
+	p := r.plan
+	s := &p.steps[i]
+	if s.gates.n > 0 && !p.open(x.env.Values[len(p.inputs):], s) {
+		return v, nil
+	}
+	var began int64
+	if r.clock != nil {
+		began = r.clock()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			v, failed = boundary.Value{}, panicOf(i, r.plan.nodes[i].Name, p)
+			x.renew()
+		}
+		if r.clock != nil {
+			x.nanos[i-r.plan.loops[s.loop-1].first] += r.clock() - began
+		}
+	}()
+	v, err := r.evaluate(&x.env, i)
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.Is(err, expression.ErrAbsent):
+		return boundary.Value{}, nil
+	}
+	return boundary.Value{}, errorOf(i, p.nodes[i].Name, err)
+}
+
+// renew gives the loop an environment that no evaluation has broken off in.
+func (x *looper) renew() {
+	old := &x.env
+	x.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
+		Looks: old.Looks, Iteration: old.Iteration}
+}
+
+// through says whether the loop has ended by what the iteration came to.
+func (x *looper) through(r *Result, l *loop) (done bool, why Ended) {
+	if l.until == nil {
+		return unchanged(x.before, x.values), Settled
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			x.breakOff(r, l, panicOf(0, "", v))
+		}
+	}()
+	holds, err := l.until.EvalBool(&x.env)
+	if err != nil && !errors.Is(err, expression.ErrAbsent) {
+		x.breakOff(r, l, errorOf(0, "", err))
+	}
+	return holds && err == nil, Until
+}
+
+// breakOff ends the epoch by the loop's condition, which is told of its last node.
+func (x *looper) breakOff(r *Result, l *loop, err *NodeError) {
+	err.Node = l.first + l.n - 1
+	err.Name = r.plan.nodes[err.Node].Name
+	err.Text = "until of the loop " + l.name + ": " + err.Text
+	x.fatal, x.ended = err, Broken
+}
+
+// unchanged says that no value has changed.
+func unchanged(a, b []boundary.Value) bool {
+	for i := range a {
+		if a[i].IsAbsent() != b[i].IsAbsent() || !a[i].IsAbsent() && !boundary.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// loopAt is the loop whose first node is i; nil when there is none.
+func (p *Plan) loopAt(i int) *loop {
+	if k := p.steps[i].loop; k > 0 {
+		return &p.loops[k-1]
+	}
+	return nil
+}
+
+// gatherDue lets a loop of which any node is due stand under its first.
+func (r *Result) gatherDue() {
+	for k := range r.plan.loops {
+		l, due := &r.plan.loops[k], false
+		for i := l.first; i < l.first+l.n; i++ {
+			due = due || r.due.Has(i)
+			r.due.Clear(i)
+		}
+		if due {
+			r.due.Set(l.first)
+		}
+	}
+}
+
+// runLoop evaluates and settles a loop that is due.
+func (p *Plan) runLoop(r *Result, l *loop) {
+	if r.interrupt != nil && r.interrupted(l.first) {
+		return
+	}
+	r.looper.run(r, l)
+	r.settleLoop(l, &r.looper.looped)
+	if r.clock != nil {
+		r.now = r.clock()
+	}
+}
+
+// settleLoop takes in what a loop came to.
+func (r *Result) settleLoop(l *loop, o *looped) {
+	p := r.plan
+	r.rounds[p.steps[l.first].loop-1] = o.round
+	copy(r.nanos[l.first:], o.nanos)
+	switch {
+	case o.stopped != nil:
+		r.stop(l.first, nil, o.stopped)
+		return
+	case o.fatal != nil:
+		r.failures = append(r.failures, o.fatal)
+		r.status[o.fatal.Node] = Failed
+		r.stop(o.fatal.Node, o.fatal, nil)
+		return
+	case o.ended == MaxIterations && l.onNot == failLoop:
+		err := l.notConverged(p, l.first)
+		r.failures = append(r.failures, err)
+		r.status[l.first] = Failed
+		r.stop(l.first, err, nil)
+		return
+	}
+	for k, v := range o.values {
+		i := l.first + k
+		err := o.errs[k]
+		if o.ended == MaxIterations && l.onNot != commitLoop {
+			p.keep(r, i, l.notConverged(p, i))
+			continue
+		}
+		if err == nil && v.Bulky() {
+			if large := roomFor(v, &r.room); large != nil {
+				err = errorOf(i, p.nodes[i].Name, large)
+			}
+		}
+		if err != nil {
+			if p.fail(r, i, err); r.Err != nil {
+				return
+			}
+			continue
+		}
+		p.stage(r, i, v)
+	}
+}
+
+// keep lets a node have the value of the last kept epoch, for its loop has come to none.
+func (p *Plan) keep(r *Result, i int, err *NodeError) {
+	r.failures = append(r.failures, err)
+	if r.first(i) {
+		p.tick(r, i, r.values[i])
+	}
+	r.status[i] = Failed
+}
+
+func (l *loop) notConverged(p *Plan, i int) *NodeError {
+	return &NodeError{Node: i, Name: p.nodes[i].Name, Code: CodeNoConvergence,
+		Text: fmt.Sprintf("the loop %s has not ended after %d iterations", l.name, l.most)}
+}
