@@ -287,9 +287,7 @@ func (e *Engine) store(ctx context.Context, by graphrun.Put, decl checkpoint.Dec
 // replace puts next in old's place, or leaves old as it was.
 func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put func(by graphrun.Put) error) error {
 	return graphrun.Replace(ctx, e.ctx, old, next, put, func() {
-		e.mu.Lock()
-		e.graphs[next.Ref()] = next
-		e.mu.Unlock()
+		e.set(next)
 		e.rewired(next)
 	})
 }

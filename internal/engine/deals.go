@@ -96,9 +96,7 @@ func (e *Engine) runAsDealt(ctx context.Context, g api.Ref) (done bool) {
 // asDealt is what runs a graph as its keys are dealt, in its place where that is another. The graph's lock is held.
 func (e *Engine) asDealt(ctx context.Context, m *graphrun.Graph) (*graphrun.Graph, error) {
 	return m.AsDealt(ctx, e.ctx, func(as *graphrun.Graph) {
-		e.mu.Lock()
-		e.graphs[as.Ref()] = as
-		e.mu.Unlock()
+		e.set(as)
 		e.rewired(as)
 	})
 }
@@ -125,9 +123,9 @@ func (e *Engine) dealAsDeclared(ctx context.Context, g api.Ref, next time.Durati
 	if m.StandsBy() || err != nil || other != "" {
 		return dealWaits
 	}
-	decl, was := m.Declaration(), len(m.ShardIDs())
+	decl, was := m.Declaration(), m.Shards()
 	as := graphrun.New(e.host, decl, m.Unit())
-	of := len(as.ShardIDs())
+	of := as.Shards()
 	decl.Updated, decl.By = time.Now().UTC(), checkpoint.Author{}
 	decl.Change = fmt.Sprintf("keys dealt to shards: %d, after %d", of, was)
 	err = e.together(ctx, m, func(ctx context.Context) error {

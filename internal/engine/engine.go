@@ -223,9 +223,7 @@ func (e *Engine) Open(ctx context.Context) error {
 
 // adopt adds a graph and starts it.
 func (e *Engine) adopt(m *graphrun.Graph) {
-	e.mu.Lock()
-	e.graphs[m.Ref()] = m
-	e.mu.Unlock()
+	e.set(m)
 	e.cfg.Quotas.Add(m.Ref().Tenant, quota.Graphs, 1)
 	m.Seen(&e.everyone)
 	m.Connect()

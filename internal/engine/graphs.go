@@ -67,7 +67,7 @@ func (e *Engine) Shard(ctx context.Context, g api.Ref, shard int) (api.GraphSumm
 
 // hasShard refuses a number that none of a graph's shards has.
 func hasShard(m *graphrun.Graph, shard int) error {
-	if of := len(m.ShardIDs()); shard < 0 || shard >= of {
+	if of := m.Shards(); shard < 0 || shard >= of {
 		return told.NoShard(m.Ref().Name, shard, of)
 	}
 	return nil
@@ -340,7 +340,7 @@ func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since st
 	}
 	m, err := find(g)
 	if err == nil && since != "" {
-		err = watch.OfShards(at, len(m.ShardIDs()))
+		err = watch.OfShards(at, m.Shards())
 	}
 	switch {
 	case err != nil:

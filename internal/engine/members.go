@@ -7,15 +7,38 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/engine/members"
+	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // places say what one daemon is to have together: graphs that feed each other, and the shards of a graph where they
-// are not spread (M52).
+// are not spread; and how many shards there are to be dealt evenly (M52).
 func (e *Engine) places() placement.Places {
-	return placement.Places{Linked: members.Linked(e.feeds.Pairs()), Spread: e.cfg.Spread}
+	p := placement.Places{Linked: members.Linked(e.feeds.Pairs()), Spread: e.cfg.Spread}
+	if !p.Spread {
+		return p
+	}
+	p.Shards = map[checkpoint.ID]int{}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, m := range e.graphs {
+		if n := m.Shards(); n > 1 {
+			p.Shards[m.ID()] = n
+		}
+	}
+	return p
+}
+
+// set has m be the graph of its name.
+func (e *Engine) set(m *graphrun.Graph) {
+	e.mu.Lock()
+	e.graphs[m.Ref()] = m
+	e.mu.Unlock()
+	if m.Shards() > 1 {
+		e.own.Places() // how many there are says where each is placed
+	}
 }
 
 // units are the shards of all graphs, by graph and number.

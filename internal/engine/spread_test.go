@@ -237,8 +237,8 @@ outputs: { o: { from: n, sink: { websocket: {} } } }
 `
 
 // M49, M52: the shards of one graph run at several daemons, each of which reads the source once for its own; an owner
-// that dies is followed within five seconds, one that drains within one; a newcomer gets its share and no more, and
-// each event is in the state once.
+// that dies is followed within five seconds, one that drains within one; each has as many, a newcomer too, for which
+// few others move, and each event is in the state once.
 func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 24
@@ -249,8 +249,8 @@ func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
 		time.Sleep(2 * time.Minute) // each has its share by then
 		_, at := m.whole(shards, "", time.Second)
 		for _, name := range m.names {
-			if at[name] < 2 {
-				t.Errorf("%v: %s has next to nothing", at, name)
+			if at[name] < 7 || at[name] > 9 {
+				t.Errorf("%v: %s has not its share", at, name)
 			}
 		}
 		if n := m.open.Load(); n != 3 {
@@ -278,7 +278,7 @@ func TestM52ShardsOfOneGraphAreSpread(t *testing.T) {
 				moves++
 			}
 		}
-		if at["d"] == 0 || moves != at["d"] {
+		if at["d"] < 5 || at["d"] > 7 || moves > at["d"]+shards/6 {
 			t.Errorf("%d moves for a newcomer: %v", moves, at)
 		}
 		if n := m.folded(); n != onceReadEvents {

@@ -232,6 +232,9 @@ func (g *Graph) ShardIDs() []checkpoint.ID {
 	return ids
 }
 
+// Shards is how many shards the graph has.
+func (g *Graph) Shards() int { return len(g.shards) }
+
 // running is the run in progress, or a refusal that names the graph's state.
 func (g *Graph) running() (*life.Run, error) { return g.first().Running() }
 

@@ -49,7 +49,7 @@ func (w *world) join() *simMember {
 	w.born++
 	m := &simMember{w: w, id: fmt.Sprintf("m%d", w.born), graphs: map[checkpoint.ID]*simGraph{}}
 	m.k = New(Config{Store: selfStore{id: m.id}, Log: slog.New(slog.DiscardHandler), TTL: simTTL, Patience: simPatience,
-		Mono: func() time.Duration { return w.now }})
+		Places: w.places, Mono: func() time.Duration { return w.now }})
 	for _, id := range w.units {
 		m.graphs[id] = &simGraph{state: "standing"}
 		if id.Graph == "dealt" {

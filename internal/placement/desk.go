@@ -26,8 +26,7 @@ type Desk struct {
 	Lease, Patience time.Duration
 
 	roster checkpoint.Roster
-	places Places
-	among  []candidate
+	order  Order
 	units  map[checkpoint.ID]*unit
 }
 
@@ -46,11 +45,13 @@ type unit struct {
 // See takes in who is there and how units are linked. It is called before anything else, and the
 // roster is the desk's from then on.
 func (d *Desk) See(roster checkpoint.Roster, places Places) {
-	d.roster, d.places, d.among = roster, places.Among(roster.Members), candidates(roster.Members)
+	d.roster = roster
+	d.order.see(roster.Members)
+	d.Link(places)
 }
 
-// Link takes in how units are linked by now.
-func (d *Desk) Link(places Places) { d.places = places.Among(d.roster.Members) }
+// Link takes in how units are placed by now.
+func (d *Desk) Link(places Places) { d.order.place(places.Among(d.roster.Members)) }
 
 // Owns notes that a member owns a unit, "" for nobody, before the next roster says so.
 func (d *Desk) Owns(id checkpoint.ID, member string) {
@@ -69,7 +70,7 @@ func (d *Desk) First(id checkpoint.ID) string {
 	if dealer := d.dealer(id); dealer != "" {
 		return dealer
 	}
-	return first(unitHash(d.places.Of(id).Group), d.among)
+	return d.order.First(id)
 }
 
 // dealer is who deals the keys of a unit's graph anew, "" where nobody does.
@@ -93,7 +94,7 @@ func (d *Desk) Others() []checkpoint.Member {
 }
 
 // Nobody says that there is no member that may be given anything.
-func (d *Desk) Nobody() bool { return len(d.among) == 0 }
+func (d *Desk) Nobody() bool { return len(d.order.among) == 0 }
 
 // Forget drops what is remembered of a unit.
 func (d *Desk) Forget(id checkpoint.ID) { delete(d.units, id) }
@@ -163,7 +164,7 @@ func (d *Desk) Back(now time.Duration, running []checkpoint.ID) (back []checkpoi
 	groups := map[checkpoint.ID][]checkpoint.ID{}
 	var order []checkpoint.ID
 	for _, id := range slices.SortedFunc(slices.Values(running), Compare) {
-		g := d.places.Of(id).Group
+		g := d.order.places.Of(id).Group
 		if groups[g] == nil {
 			order = append(order, g)
 		}
@@ -202,7 +203,7 @@ func (d *Desk) given(now time.Duration, running []checkpoint.ID) (n int, groups 
 		u.given = u.given && now-u.ranUntil < 2*letLie*d.Lease && (owner == "" || owner == d.Self)
 		if u.given {
 			n++
-			groups[d.places.Of(id).Group] = true
+			groups[d.order.places.Of(id).Group] = true
 		}
 	}
 	return n, groups
@@ -221,12 +222,12 @@ func (d *Desk) due(now time.Duration, all []checkpoint.ID, urgent bool) bool {
 
 // shallowest are the units of a group that nothing before them runs any more.
 func (d *Desk) shallowest(all []checkpoint.ID) (top []checkpoint.ID) {
-	least := d.places.Of(all[0]).Depth
+	least := d.order.places.Of(all[0]).Depth
 	for _, id := range all {
-		least = min(least, d.places.Of(id).Depth)
+		least = min(least, d.order.places.Of(id).Depth)
 	}
 	for _, id := range all {
-		if d.places.Of(id).Depth == least {
+		if d.order.places.Of(id).Depth == least {
 			top = append(top, id)
 		}
 	}

@@ -25,6 +25,8 @@ type Places struct {
 	Linked map[checkpoint.ID]Place
 	// Spread has the shards of a graph that is not linked placed each by itself.
 	Spread bool
+	// Shards are how many shards the graphs have that have several, by their first units.
+	Shards map[checkpoint.ID]int
 }
 
 // Among are the places among the members of a roster: shards are spread where each of these takes requests of the
@@ -46,6 +48,12 @@ func (p *Places) Of(id checkpoint.ID) Place {
 		return Place{Group: id}
 	}
 	return Place{Group: whole}
+}
+
+// spreads says that the shards of a graph are placed each by itself.
+func (p *Places) spreads(graph checkpoint.ID) bool {
+	_, linked := p.Linked[graph]
+	return p.Spread && !linked
 }
 
 // Groups puts the units that feed each other together. What has no link is not in it: it is a

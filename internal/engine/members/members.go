@@ -37,7 +37,7 @@ func (s *Members) ListMembers(ctx context.Context) ([]api.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places().Among(r.Members)), nil
+	return list(&r, s.Own.Self(), s.Own.Sole(), s.Units(), s.Places()), nil
 }
 
 // Likely is the member that runs a shard or is about to, and takes requests from others, if that is another one.
@@ -124,6 +124,7 @@ func list(r *checkpoint.Roster, self string, sole bool, units []checkpoint.ID,
 		}
 		all = append(all, one)
 	}
+	order := placement.OrderOf(places, r.Members)
 	for _, id := range units {
 		owner := r.Owners[id]
 		if sole {
@@ -134,11 +135,10 @@ func list(r *checkpoint.Roster, self string, sole bool, units []checkpoint.ID,
 			continue // it is free, or its owner has just gone
 		}
 		p := api.Placed{Tenant: id.Tenant, Graph: id.Graph, Shard: id.Shard}
-		by := places.Of(id).Group
-		if _, linked := places.Linked[id.Whole()]; linked {
-			p.Group = by.Graph
+		if place, linked := places.Linked[id.Whole()]; linked {
+			p.Group = place.Group.Graph
 		}
-		p.Rank = 1 + slices.Index(placement.Rank(by, r.Members), owner)
+		p.Rank = 1 + slices.Index(order.Rank(id), owner)
 		all[i].Graphs = append(all[i].Graphs, p)
 	}
 	slices.SortFunc(all, func(a, b api.Member) int {

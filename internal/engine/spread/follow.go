@@ -194,7 +194,7 @@ func (f *follower) open(ctx context.Context, m *graphrun.Graph, p *parts.Part, f
 		cancel()
 		return nil
 	}
-	call := &parts.Call{Tenant: m.Ref().Tenant, Graph: m.Ref().Name, Of: len(m.ShardIDs()), Shards: p.Shards,
+	call := &parts.Call{Tenant: m.Ref().Tenant, Graph: m.Ref().Name, Of: m.Shards(), Shards: p.Shards,
 		Verb: parts.WatchVerb, Args: args}
 	answer, frames, err := f.d.members.Follow(ctx, p.Member, call)
 	var text string
@@ -225,7 +225,7 @@ func (u *until) Close() {
 // AnswerWatch subscribes another member to shards that run here.
 func (d *Desk) AnswerWatch(ctx context.Context, m *graphrun.Graph, call *parts.Call) (*parts.Answer, parts.Frames) {
 	var watching parts.Watching
-	if !call.Fits(len(m.ShardIDs())) || json.Unmarshal(call.Args, &watching) != nil {
+	if !call.Fits(m.Shards()) || json.Unmarshal(call.Args, &watching) != nil {
 		return &parts.Answer{Refusal: moved()}, nil
 	}
 	q, err := watch.NewQueue(watching.Topics, false)

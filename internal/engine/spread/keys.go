@@ -54,7 +54,7 @@ func (d *Desk) Fire(ctx context.Context, m *graphrun.Graph, req *api.FireRequest
 func (d *Desk) Checkpoint(ctx context.Context, m *graphrun.Graph) (sum int64, err error) {
 	all, err := d.ask(ctx, m, nil, "checkpoint", nil)
 	if err == nil {
-		err = parts.Refused(all, len(m.ShardIDs()), nil)
+		err = parts.Refused(all, m.Shards(), nil)
 	}
 	for i := range all {
 		var epochs int64
@@ -91,7 +91,7 @@ func (d *Desk) SkipLost(ctx context.Context, m *graphrun.Graph, input, by string
 		}
 		skipped, res.Gaps = true, append(res.Gaps, gaps...)
 	}
-	err = parts.Refused(all, len(m.ShardIDs()), func(code string) bool { return skipped && code == nothingLost })
+	err = parts.Refused(all, m.Shards(), func(code string) bool { return skipped && code == nothingLost })
 	if err != nil {
 		return api.SkipResult{}, err
 	}
@@ -111,7 +111,7 @@ func (d *Desk) Accumulator(ctx context.Context, m *graphrun.Graph, name, row str
 	}
 	all, err := d.ask(ctx, m, nil, "row", &Command{Input: name, Row: row})
 	if err == nil && row != "" {
-		err = parts.Refused(all, len(m.ShardIDs()), nil)
+		err = parts.Refused(all, m.Shards(), nil)
 	}
 	if err != nil {
 		return api.AccumulatorDetail{}, err

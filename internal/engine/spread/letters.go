@@ -115,7 +115,7 @@ func (d *Desk) everywhere(ctx context.Context, m *graphrun.Graph, verb string, a
 	if err != nil {
 		return err
 	}
-	return parts.Refused(all, len(m.ShardIDs()), nil)
+	return parts.Refused(all, m.Shards(), nil)
 }
 
 // cover has letters discarded that the asked shards keep.

@@ -173,7 +173,7 @@ func shown(ctx context.Context, m *graphrun.Graph, all []parts.Part) api.GraphSu
 	if len(all) == 1 && all[0].Member == nil {
 		return m.Summary(ctx)
 	}
-	if len(m.ShardIDs()) > 1 {
+	if m.Shards() > 1 {
 		return whole(m, all)
 	}
 	a := &all[0].Answer
@@ -199,7 +199,7 @@ func (d *Desk) AnswerList(_ context.Context, call *parts.Call, find func(api.Ref
 		u := &units[i]
 		m, err := find(api.Ref{Tenant: call.Tenant, Name: u.Graph})
 		fits := parts.Call{Of: u.Of, Shards: u.Shards}
-		if err != nil || !fits.Fits(len(m.ShardIDs())) {
+		if err != nil || !fits.Fits(m.Shards()) {
 			continue // it has just been changed
 		}
 		for _, n := range u.Shards {

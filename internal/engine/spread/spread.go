@@ -66,7 +66,7 @@ func (d *Desk) Apart(m *graphrun.Graph) bool {
 }
 
 // Spreads says that a graph's shards can run at other members, now or later.
-func (d *Desk) Spreads(m *graphrun.Graph) bool { return d.members != nil && len(m.ShardIDs()) > 1 }
+func (d *Desk) Spreads(m *graphrun.Graph) bool { return d.members != nil && m.Shards() > 1 }
 
 // Away are the members that have shards of a graph which do not run here, as pushes to an input reach them.
 func (d *Desk) Away(g api.Ref, shards []checkpoint.ID, input int) (all []pump.Away) {
@@ -132,7 +132,7 @@ func moved() *parts.Refusal {
 
 // whole is the summary of a graph of what the parts have told. A shard that nobody tells of is as it is known here.
 func whole(m *graphrun.Graph, all []parts.Part) api.GraphSummary {
-	shards := make([]api.GraphSummary, len(m.ShardIDs()))
+	shards := make([]api.GraphSummary, m.Shards())
 	for i := range all {
 		for k, n := range all[i].Shards {
 			if told := all[i].Answer.Shards; len(told) > 0 {
@@ -216,7 +216,7 @@ func (d *Desk) Shard(ctx context.Context, m *graphrun.Graph, shard int) (api.Gra
 func (d *Desk) Steer(ctx context.Context, m *graphrun.Graph, verb string, args any) (api.GraphSummary, error) {
 	all, err := d.ask(ctx, m, nil, verb, args)
 	if err == nil {
-		err = parts.Refused(all, len(m.ShardIDs()), nil)
+		err = parts.Refused(all, m.Shards(), nil)
 	}
 	if err != nil {
 		return api.GraphSummary{}, err

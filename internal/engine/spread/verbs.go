@@ -120,7 +120,7 @@ func unknownVerb(name string) *parts.Refusal {
 func (d *Desk) Answer(ctx context.Context, m *graphrun.Graph, call *parts.Call) *parts.Answer {
 	do := verbs[call.Verb]
 	switch {
-	case !call.Fits(len(m.ShardIDs())):
+	case !call.Fits(m.Shards()):
 		return &parts.Answer{Refusal: moved()}
 	case do == nil:
 		return &parts.Answer{Refusal: unknownVerb(call.Verb)}
