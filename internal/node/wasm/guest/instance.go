@@ -1,0 +1,158 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/graphd/graphd/internal/node/wasm/meter"
+)
+
+// instance is a guest that runs, or stands ready.
+type instance struct {
+	context.Context // of its calls: it tells the host's functions whose call it is
+
+	module    api.Module
+	memory    api.Memory // nil where there is none
+	full      api.Global
+	globals   []api.MutableGlobal
+	functions []api.Function // by their number; nil until one is called
+	stack     []uint64
+
+	call     Call
+	deadline time.Time // zero until the guest asks for the first time in a call
+	random   *rand.PCG // nil until it is asked
+	said     []byte    // what the guest has written to its standard error
+}
+
+// ofCall is the key of the instance in its context.
+type ofCall struct{}
+
+// Value implements [context.Context].
+func (g *instance) Value(key any) any {
+	if key == (ofCall{}) {
+		return g
+	}
+	return nil
+}
+
+// callOf is whose call it is.
+func callOf(ctx context.Context) *instance { return ctx.Value(ofCall{}).(*instance) }
+
+// start makes a guest, and has it begin.
+func (m *Module) start() (*instance, error) {
+	g := &instance{Context: context.Background(), stack: make([]uint64, 0, 8)}
+	g.begin(Call{Now: time.Unix(1, 0), Within: startWithin}) // Go's runtime takes 0 for a clock that is broken
+	module, err := m.runtime.InstantiateModule(g, m.compiled,
+		wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		return nil, g.explain(err, "its start")
+	}
+	if g.module = module; m.code.Memory {
+		g.memory = module.Memory()
+	}
+	g.full = module.ExportedGlobal(meter.Full)
+	if initialize := module.ExportedFunction("_initialize"); initialize != nil {
+		if err := initialize.CallWithStack(g, nil); err != nil {
+			return nil, errors.Join(g.explain(err, "its start"), g.close())
+		}
+	}
+	for _, name := range m.code.Globals {
+		v, ok := module.ExportedGlobal(name).(api.MutableGlobal)
+		if !ok {
+			return nil, errors.Join(failed(CodeTrap, "the global %s cannot be put back", name), g.close())
+		}
+		g.globals = append(g.globals, v)
+	}
+	m.ready.begin(g)
+	return g, nil
+}
+
+func (g *instance) close() error {
+	if g.module == nil {
+		return nil
+	}
+	return g.module.Close(context.Background())
+}
+
+// begin makes everything ready for a call.
+func (g *instance) begin(c Call) {
+	g.call, g.deadline, g.random, g.said = c, time.Time{}, nil, g.said[:0]
+}
+
+// bytes are the guest's memory.
+func (g *instance) bytes() []byte {
+	if g.memory == nil {
+		return nil
+	}
+	b, _ := g.memory.Read(0, g.memory.Size())
+	return b
+}
+
+// putBack has the guest be as it was when it had started, and reports whether it is.
+func (g *instance) putBack(p *pool) bool {
+	memory := g.bytes()
+	if len(memory) != p.size {
+		return false
+	}
+	copy(memory, p.memory)
+	clear(memory[len(p.memory):])
+	for i, v := range g.globals {
+		v.Set(p.saved[i])
+	}
+	return true
+}
+
+// function is the function with a number.
+func (g *instance) function(number int, name string) (api.Function, error) {
+	for len(g.functions) <= number {
+		g.functions = append(g.functions, nil)
+	}
+	if g.functions[number] == nil {
+		f := g.module.ExportedFunction(name)
+		if f == nil {
+			return nil, failed(CodeTrap, "there is no function %s", name)
+		}
+		g.functions[number] = f
+	}
+	return g.functions[number], nil
+}
+
+// What ends a call from within a function of the host.
+var (
+	errTime = errors.New("its time is over")
+	errSaid = errors.New("it has failed")
+	errExit = errors.New("it has ended its program")
+)
+
+// maxText bounds what is told of what a guest says.
+const maxText = 1 << 10
+
+// explain makes the error of a call one of this package.
+func (g *instance) explain(err error, what string) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	said := strings.TrimSpace(strings.ToValidUTF8(string(g.said), "�"))
+	switch {
+	case errors.Is(err, errTime):
+		return failed(CodeTimeout, "%s has not ended within %v and was stopped; have it do less, or raise timeout",
+			what, g.call.Within)
+	case errors.Is(err, errSaid):
+		return failed(CodeFailed, "%s says: %s", what, said)
+	case g.full != nil && g.full.Get() != 0:
+		return failed(CodeMemory, "%s needs more memory than it may have; have it keep less, or raise memory", what)
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n") // what follows is where, in numbers of functions
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "wasm error: "), " (recovered by wazero)")
+	if said != "" {
+		text = fmt.Sprintf("%s: %s", text, said)
+	}
+	return failed(CodeTrap, "%s was stopped: %s", what, text)
+}

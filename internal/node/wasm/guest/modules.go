@@ -1,0 +1,131 @@
+package guest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/graphd/graphd/internal/node/wasm/meter"
+)
+
+// held is how many modules are kept that nobody has: who checks a declaration applies it next.
+const held = 4
+
+// Modules are the modules that are known. The zero Modules knows none.
+type Modules struct {
+	mu    sync.Mutex
+	known map[identity]weak.Pointer[Module]
+	last  []*Module
+}
+
+// identity is what makes two modules the same.
+type identity struct {
+	sum   [sha256.Size]byte
+	pages uint32
+}
+
+// Module is a module that has been compiled.
+type Module struct {
+	identity
+
+	code     *meter.Module
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	ready    pool
+}
+
+// Module compiles a module whose memory may have so many pages, or finds it. An error is for the author of the
+// declaration that names it.
+func (ms *Modules) Module(code []byte, pages uint32) (*Module, error) {
+	id := identity{sha256.Sum256(code), pages}
+	ms.mu.Lock()
+	m := ms.known[id].Value()
+	ms.mu.Unlock()
+	if m == nil {
+		var err error
+		if m, err = compile(code, id); err != nil {
+			return nil, err
+		}
+	}
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if other := ms.known[id].Value(); other != nil {
+		m = other
+	}
+	ms.keep(m)
+	return m, nil
+}
+
+// keep notes that a module is there.
+func (ms *Modules) keep(m *Module) {
+	if ms.known == nil {
+		ms.known = map[identity]weak.Pointer[Module]{}
+	}
+	for id, w := range ms.known {
+		if w.Value() == nil {
+			delete(ms.known, id)
+		}
+	}
+	ms.known[m.identity] = weak.Make(m)
+	ms.last = slices.DeleteFunc(ms.last, func(o *Module) bool { return o == m })
+	if ms.last = append(ms.last, m); len(ms.last) > held {
+		ms.last = slices.Delete(ms.last, 0, 1)
+	}
+}
+
+// MissingError is what a module imports and nobody provides.
+type MissingError struct{ Names []string }
+
+func (e *MissingError) Error() string {
+	return "it imports what is not there: " + strings.Join(e.Names, ", ")
+}
+
+// errMemory is a module whose memory is too large from the beginning.
+var errMemory = errors.New("its memory has more pages at first than it may have")
+
+func compile(code []byte, id identity) (*Module, error) {
+	metered, err := meter.Rewrite(code)
+	if err != nil {
+		return nil, err
+	}
+	if missing := unprovided(metered.Imports); len(missing) > 0 {
+		return nil, &MissingError{missing}
+	}
+	if metered.Pages > uint64(id.pages) {
+		return nil, fmt.Errorf("%w: %d of %d bytes each, and %d are allowed", errMemory, metered.Pages, PageBytes,
+			id.pages)
+	}
+	ctx := context.Background()
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(id.pages).
+		WithDebugInfoEnabled(false)
+	m := &Module{identity: id, code: metered, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	if err = provide(ctx, m.runtime, metered); err == nil {
+		m.compiled, err = m.runtime.CompileModule(ctx, metered.Code)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", meter.ErrModule, err), m.runtime.Close(ctx))
+	}
+	m.ready.most = runtime.GOMAXPROCS(0)
+	// Nobody who calls a function has lost its module, so that what is closed is in nobody's hands.
+	runtime.AddCleanup(m, func(r wazero.Runtime) { _ = r.Close(context.Background()) }, m.runtime)
+	return m, nil
+}
+
+// Sum is the module's SHA-256, in hex.
+func (m *Module) Sum() string { return hex.EncodeToString(m.sum[:]) }
+
+// Functions are the names of the functions that it exports.
+func (m *Module) Functions() []string { return m.code.Functions() }
+
+// Bytes is about how much memory a guest of the module takes, when one has been started.
+func (m *Module) Bytes() int64 { return m.ready.bytes() }

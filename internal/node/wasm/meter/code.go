@@ -1,0 +1,318 @@
+package meter
+
+// The instructions that are known by name here.
+const (
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opEnd          = 0x0B
+	opBr           = 0x0C
+	opBrIf         = 0x0D
+	opBrTable      = 0x0E
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opSelectTyped  = 0x1C
+	opLocalGet     = 0x20
+	opLocalTee     = 0x22
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opTableGet     = 0x25
+	opTableSet     = 0x26
+	opLoad         = 0x28 // the first of them
+	opStore        = 0x36 // the first of them
+	opLastStore    = 0x3E
+	opMemorySize   = 0x3F
+	opMemoryGrow   = 0x40
+	opI32Const     = 0x41
+	opI64Const     = 0x42
+	opF32Const     = 0x43
+	opF64Const     = 0x44
+	opI32Equal     = 0x46
+	opI64LessThan  = 0x53
+	opI64Subtract  = 0x7D
+	opI64Shift     = 0x88 // to the right, without a sign
+	opI64Extend    = 0xAD // of an i32 without a sign
+	opLastPlain    = 0xC4
+	opRefNull      = 0xD0
+	opRefIsNull    = 0xD1
+	opRefFunc      = 0xD2
+	opBulk         = 0xFC
+	opVector       = 0xFD
+
+	noType = 0x40 // of a block
+)
+
+// maxLocals bounds the locals of a function, as engines do.
+const maxLocals = 50_000
+
+// function is one function on its way.
+type function struct {
+	w      *rewriter
+	r      *reader
+	out    []byte
+	copied int // up to where the text has been copied
+	body   body
+	locals int // with the parameters; the one that is put in comes behind them
+	sized  bool
+	edits  []edit
+	open   []int // by block that is open: the edit of a loop, -1 for others
+	count  int64 // instructions so far
+}
+
+// edit is something that is put in at a place, in the place of what stands there up to another.
+type edit struct {
+	at, until int
+	function  int   // its index is put in, unless cost or sized say something else
+	cost      int64 // is charged
+	sized     bool  // what is on top of the stack is charged
+	grown     bool  // what memory.grow has answered is looked at
+}
+
+// rewriteCode puts the meter into all functions.
+func (w *rewriter) rewriteCode(r *reader) []byte {
+	n := 0
+	if w.given[codeSection] {
+		n = r.count()
+	}
+	if own := len(w.functions) - w.imported; r.err == nil && n != own {
+		r.fail("there are %d functions, and code for %d", own, n)
+	}
+	if r.err != nil {
+		return nil
+	}
+	out := appendUnsigned(make([]byte, 0, 2*len(r.b)), uint64(n))
+	w.bodies = make([]body, n)
+	var text []byte
+	for i := range n {
+		f := &function{w: w, r: &reader{b: r.bytes(), what: r.what}, out: text[:0]}
+		f.locals = len(w.types[w.functions[w.imported+i]].Params)
+		if f.rewrite(); r.err == nil {
+			r.err = f.r.err
+		}
+		if r.err != nil {
+			return nil
+		}
+		w.bodies[i], text = f.body, f.out
+		out = appendUnsigned(out, uint64(len(text)))
+		out = append(out, text...)
+	}
+	return out
+}
+
+func (f *function) rewrite() {
+	r := f.r
+	groups := r.count()
+	from := r.at
+	for range groups {
+		n := r.u32()
+		if r.valueType(); n > maxLocals || f.locals+int(n) > maxLocals {
+			r.fail("a function has more than %d locals", maxLocals)
+		}
+		if f.locals += int(n); r.err != nil {
+			return
+		}
+	}
+	locals, begin := r.b[from:r.at], r.at
+	f.edits = append(f.edits, edit{at: begin, until: begin})
+	f.open = append(f.open, 0) // the function itself counts as a loop does
+	for len(f.open) > 0 && r.err == nil {
+		f.instruction()
+	}
+	if r.at < len(r.b) {
+		r.fail("something follows a function")
+	}
+	if r.err != nil {
+		return
+	}
+	if f.sized {
+		groups++
+	}
+	f.out = append(appendUnsigned(f.out, uint64(groups)), locals...)
+	if f.sized {
+		f.out = append(appendUnsigned(f.out, 1), byte(I32))
+	}
+	f.copied = begin
+	for _, e := range f.edits {
+		f.out = append(f.out, r.b[f.copied:e.at]...)
+		f.put(e)
+		f.copied = e.until
+	}
+	f.out = append(f.out, r.b[f.copied:]...)
+}
+
+// put writes what is put in.
+func (f *function) put(e edit) {
+	left := uint64(len(f.w.globals)) // the global that is put in
+	get := func() { f.out = appendUnsigned(append(f.out, opGlobalGet), left) }
+	set := func() { f.out = appendUnsigned(append(f.out, opGlobalSet), left) }
+	switch {
+	case e.grown: // what it has answered stays where it is, and full = 1 when that is -1
+		f.out = appendUnsigned(append(f.out, opLocalTee), uint64(f.locals))
+		f.out = append(f.out, opI32Const, 0x7F, opI32Equal, opIf, noType, opI64Const, 1)
+		f.out = append(appendUnsigned(append(f.out, opGlobalSet), left+1), opEnd)
+		f.out = appendUnsigned(append(f.out, opLocalGet), uint64(f.locals))
+		return
+	case e.sized: // n stays where it is, and left -= n/16
+		f.out = appendUnsigned(append(f.out, opLocalTee), uint64(f.locals))
+		get()
+		f.out = appendUnsigned(append(f.out, opLocalGet), uint64(f.locals))
+		f.out = append(f.out, opI64Extend, opI64Const, 4, opI64Shift, opI64Subtract)
+	case e.cost > 0:
+		get()
+		f.out = append(appendSigned(append(f.out, opI64Const), e.cost), opI64Subtract)
+	default:
+		f.out = appendUnsigned(f.out, f.w.moved(e.function))
+		return
+	}
+	set()
+	get()
+	f.out = append(f.out, opI64Const, 0, opI64LessThan, opIf, noType, opCall)
+	f.out = appendUnsigned(f.out, uint64(f.w.imported))
+	set()
+	f.out = append(f.out, opEnd)
+}
+
+// instruction passes over one instruction, and notes what it needs.
+func (f *function) instruction() {
+	r, at := f.r, f.r.at
+	f.count++
+	switch op := r.byte(); {
+	case op == opBlock || op == opIf || op == opLoop:
+		f.blockType()
+		if op != opLoop {
+			f.open = append(f.open, -1)
+			return
+		}
+		f.open = append(f.open, len(f.edits))
+		f.edits = append(f.edits, edit{at: r.at, until: r.at, cost: f.count})
+	case op == opEnd:
+		if e := f.open[len(f.open)-1]; e >= 0 {
+			f.edits[e].cost = f.count - f.edits[e].cost
+		}
+		f.open = f.open[:len(f.open)-1]
+	case op <= 0x05 || op == 0x0F || op == 0x1A || op == 0x1B: // without anything behind them
+	case op == opBr || op == opBrIf:
+		r.u32()
+	case op == opBrTable:
+		for range r.count() + 1 {
+			r.u32()
+		}
+	case op == opCall || op == opRefFunc:
+		from := r.at
+		called := r.index("function", len(f.w.functions))
+		f.edits = append(f.edits, edit{at: from, until: r.at, function: called})
+		if op == opCall {
+			f.body.calls = append(f.body.calls, called)
+		}
+	case op == opCallIndirect:
+		r.index("type", len(f.w.types))
+		r.u32()
+		f.body.indirect = true
+	case op == opSelectTyped:
+		r.types()
+	case op >= opLocalGet && op <= opLocalTee:
+		r.index("local", f.locals)
+	case op == opGlobalGet || op == opGlobalSet:
+		r.index("global", len(f.w.globals))
+		f.body.writes = f.body.writes || op == opGlobalSet
+	case op == opTableGet || op == opTableSet:
+		r.u32()
+		f.body.spoils = f.body.spoils || op == opTableSet
+	case op >= opLoad && op <= opLastStore:
+		f.address()
+		f.body.writes = f.body.writes || op >= opStore
+	case op == opMemorySize || op == opMemoryGrow:
+		r.byte()
+		if op == opMemoryGrow {
+			f.edits = append(f.edits, edit{at: at, until: at, cost: growth}, edit{at: r.at, until: r.at, grown: true})
+			f.sized, f.body.writes = true, true
+		}
+	case op == opI32Const:
+		r.signed(32)
+	case op == opI64Const:
+		r.signed(64)
+	case op == opF32Const:
+		r.skip(4)
+	case op == opF64Const:
+		r.skip(8)
+	case op > opF64Const && op <= opLastPlain || op == opRefIsNull:
+	case op == opRefNull:
+		r.valueType()
+	case op == opBulk:
+		f.bulk(at)
+	case op == opVector:
+		f.vector()
+	default:
+		r.fail("the instruction %#x is not supported", op)
+	}
+}
+
+func (f *function) blockType() {
+	r := f.r
+	if r.at < len(r.b) {
+		if c := r.b[r.at]; c == noType || Type(c).known() {
+			r.at++
+			return
+		}
+	}
+	r.index("type", len(f.w.types)) // written with a sign, which none has: its first bit is never set
+}
+
+func (f *function) address() {
+	f.r.u32()
+	f.r.u32()
+}
+
+// bulk passes over the rest of an instruction that may work on many bytes.
+func (f *function) bulk(at int) {
+	r := f.r
+	switch op := r.u32(); op {
+	case 0, 1, 2, 3, 4, 5, 6, 7: // conversions
+		return
+	case 8, 10: // memory.init, memory.copy
+		r.u32()
+		r.byte()
+		f.body.writes = true
+	case 11: // memory.fill
+		r.byte()
+		f.body.writes = true
+	case 9, 13: // data.drop, elem.drop
+		r.u32()
+		f.body.spoils = true
+		return
+	case 12, 14: // table.init, table.copy
+		r.u32()
+		r.u32()
+		f.body.spoils = true
+	case 15, 17: // table.grow, table.fill
+		r.u32()
+		f.body.spoils = true
+	case 16: // table.size
+		r.u32()
+		return
+	default:
+		r.fail("the instruction %#x %d is not supported", opBulk, op)
+	}
+	f.sized = true
+	f.edits = append(f.edits, edit{at: at, until: at, sized: true})
+}
+
+// vector passes over the rest of an instruction about vectors.
+func (f *function) vector() {
+	r := f.r
+	switch op := r.u32(); {
+	case op <= 11 || op == 92 || op == 93: // loads, and a store
+		f.address()
+		f.body.writes = f.body.writes || op == 11
+	case op == 12 || op == 13: // a constant, a shuffle
+		r.skip(16)
+	case op >= 21 && op <= 34: // of a lane
+		r.byte()
+	case op >= 84 && op <= 91: // loads and stores of a lane
+		f.address()
+		r.byte()
+		f.body.writes = f.body.writes || op >= 88
+	case op > 255:
+		r.fail("the instruction %#x %d is not supported", opVector, op)
+	}
+}

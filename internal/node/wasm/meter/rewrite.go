@@ -1,0 +1,427 @@
+package meter
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// The sections of a module.
+const (
+	customSection = iota
+	typeSection
+	importSection
+	functionSection
+	tableSection
+	memorySection
+	globalSection
+	exportSection
+	startSection
+	elementSection
+	codeSection
+	dataSection
+	countSection
+	sections
+)
+
+var names = [sections]string{"custom section", "types", "imports", "list of functions", "tables", "memory", "globals",
+	"exports", "start function", "elements", "code", "data", "number of data segments"}
+
+// written is the order in which sections stand.
+var written = [...]int{typeSection, importSection, functionSection, tableSection, memorySection, globalSection,
+	exportSection, startSection, elementSection, countSection, codeSection, dataSection}
+
+// magic is what modules of this version begin with.
+var magic = []byte{0, 'a', 's', 'm', 1, 0, 0, 0}
+
+// rewriter is one module on its way.
+type rewriter struct {
+	sections [sections][]byte
+	given    [sections]bool
+	out      Module
+
+	types     []Signature
+	imported  int   // functions that it imports: the place of the one that is put in
+	functions []int // their types, those that are imported first
+	globals   []global
+	bodies    []body
+}
+
+// global is a global of the module.
+type global struct {
+	typ      Type
+	changes  bool
+	imported bool
+}
+
+// Rewrite puts a meter into a module.
+func Rewrite(module []byte) (*Module, error) {
+	w := &rewriter{}
+	if err := w.split(module); err != nil {
+		return nil, err
+	}
+	w.out.exports, w.out.all = map[string]int{}, w
+	// In the order in which one speaks of the other, and not of the sections.
+	for _, step := range []struct {
+		section int
+		rewrite func(r *reader) []byte
+	}{
+		{typeSection, w.rewriteTypes},
+		{importSection, w.rewriteImports},
+		{functionSection, w.readFunctions},
+		{tableSection, w.rewriteTables},
+		{memorySection, w.readMemories},
+		{globalSection, w.rewriteGlobals},
+		{startSection, w.rewriteStart},
+		{elementSection, w.rewriteElements},
+		{codeSection, w.rewriteCode},
+		{exportSection, w.rewriteExports},
+		{countSection, w.readCount},
+		{dataSection, w.readData},
+	} {
+		r := &reader{b: w.sections[step.section], what: names[step.section]}
+		text := step.rewrite(r)
+		if r.err == nil && r.at < len(r.b) {
+			r.fail("something follows")
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		w.sections[step.section] = text
+	}
+	w.out.Code = w.join()
+	return &w.out, nil
+}
+
+// split finds the sections.
+func (w *rewriter) split(module []byte) error {
+	if !bytes.HasPrefix(module, magic) {
+		return fmt.Errorf("%w: it does not begin as one of version 1", ErrModule)
+	}
+	r := &reader{b: module, at: len(magic), what: "module"}
+	for !r.done() {
+		id := r.byte()
+		text := r.bytes()
+		switch {
+		case r.err != nil:
+		case id >= sections:
+			r.fail("there is no section %d", id)
+		case id == customSection:
+		case w.given[id] || len(text) == 0:
+			r.fail("there are two sections %d, or it has nothing in it", id)
+		default:
+			w.sections[id], w.given[id] = text, true
+		}
+	}
+	return r.err
+}
+
+func (w *rewriter) join() []byte {
+	code := slices.Clone(magic)
+	for _, id := range written {
+		text := w.sections[id]
+		if len(text) == 0 && !w.given[id] {
+			continue
+		}
+		code = append(code, byte(id))
+		code = appendUnsigned(code, uint64(len(text)))
+		code = append(code, text...)
+	}
+	return code
+}
+
+func (w *rewriter) rewriteTypes(r *reader) []byte {
+	n := 0
+	if w.given[typeSection] {
+		n = r.count()
+	}
+	from := r.at
+	for range n {
+		if r.byte() != 0x60 {
+			r.fail("there are other types than those of functions")
+		}
+		w.types = append(w.types, Signature{r.types(), r.types()})
+	}
+	b := appendUnsigned(nil, uint64(n+1))
+	b = append(b, r.b[from:r.at]...)
+	return append(b, 0x60, 0, 1, byte(I64))
+}
+
+func (w *rewriter) rewriteImports(r *reader) []byte {
+	n := 0
+	if w.given[importSection] {
+		n = r.count()
+	}
+	from := r.at
+	for range n {
+		i := Import{Module: string(r.bytes()), Name: string(r.bytes()), Kind: Kind(r.byte())}
+		switch i.Kind {
+		case KindFunction:
+			t := r.index("type", len(w.types))
+			if r.err == nil {
+				i.Signature = w.types[t]
+			}
+			w.functions = append(w.functions, t)
+		case KindTable:
+			r.valueType()
+			r.limits()
+		case KindMemory:
+			r.limits()
+		case KindGlobal:
+			w.globals = append(w.globals, global{typ: r.valueType(), changes: r.byte() != 0, imported: true})
+		default:
+			r.fail("there is no kind of import %d", i.Kind)
+		}
+		w.out.Imports = append(w.out.Imports, i)
+		if r.err != nil {
+			return nil
+		}
+	}
+	w.imported = len(w.functions)
+	b := appendUnsigned(nil, uint64(n+1))
+	b = append(b, r.b[from:r.at]...)
+	b = appendText(appendText(b, ImportModule), ImportName)
+	b = append(b, byte(KindFunction))
+	return appendUnsigned(b, uint64(len(w.types)))
+}
+
+func (w *rewriter) readFunctions(r *reader) []byte {
+	if w.given[functionSection] {
+		for range r.count() {
+			w.functions = append(w.functions, r.index("type", len(w.types)))
+		}
+	}
+	return r.b
+}
+
+const (
+	// maxTables and maxTable bound the tables and the entries of each: an engine makes room for them, of a word each.
+	maxTables = 16
+	maxTable  = 1 << 17
+)
+
+// rewriteTables gives every table a bound.
+func (w *rewriter) rewriteTables(r *reader) []byte {
+	if !w.given[tableSection] {
+		return nil
+	}
+	n := r.count()
+	if n > maxTables {
+		r.fail("there are more than %d tables", maxTables)
+	}
+	b := appendUnsigned(nil, uint64(n))
+	for range n {
+		b = append(b, byte(r.valueType()), 1)
+		least, most := r.limits()
+		if least > maxTable {
+			r.fail("a table has more than %d entries", maxTable)
+		}
+		if r.err != nil {
+			return nil
+		}
+		b = appendUnsigned(appendUnsigned(b, least), min(most, maxTable))
+	}
+	return b
+}
+
+func (w *rewriter) readCount(r *reader) []byte {
+	if w.given[countSection] {
+		r.u32()
+	}
+	return r.b
+}
+
+// readData looks whether there is as much as is said: engines make room for it.
+func (w *rewriter) readData(r *reader) []byte {
+	if !w.given[dataSection] {
+		return nil
+	}
+	for range r.count() {
+		form := r.u32()
+		if form > 2 {
+			r.fail("there is no form %d of it", form)
+		}
+		if form == 2 {
+			r.u32() // the memory
+		}
+		if form != 1 {
+			w.constant(nil, r)
+		}
+		if r.bytes(); r.err != nil {
+			return nil
+		}
+	}
+	return r.b
+}
+
+func (w *rewriter) readMemories(r *reader) []byte {
+	if w.given[memorySection] {
+		for range r.count() {
+			w.out.Pages, _ = r.limits()
+			w.out.Memory = true
+		}
+	}
+	return r.b
+}
+
+// moved is a function's index with the function that is put in.
+func (w *rewriter) moved(function int) uint64 {
+	if function >= w.imported {
+		function++
+	}
+	return uint64(function)
+}
+
+func (w *rewriter) rewriteGlobals(r *reader) []byte {
+	n := 0
+	if w.given[globalSection] {
+		n = r.count()
+	}
+	var b []byte
+	for range n {
+		g := global{typ: r.valueType(), changes: r.byte() != 0}
+		b = append(b, byte(g.typ), bit(g.changes))
+		b = w.constant(b, r)
+		w.globals = append(w.globals, g)
+	}
+	b = append(appendUnsigned(nil, uint64(n+2)), b...)
+	b = append(b, byte(I64), 1, opI64Const, 0, opEnd)    // how many instructions may follow
+	return append(b, byte(I64), 1, opI64Const, 0, opEnd) // whether the memory could not grow
+}
+
+func bit(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// constant copies an expression that is computed when the module is made.
+func (w *rewriter) constant(b []byte, r *reader) []byte {
+	for r.err == nil {
+		from := r.at
+		switch op := r.byte(); op {
+		case opEnd:
+			return append(b, opEnd)
+		case opI32Const:
+			r.signed(32)
+		case opI64Const:
+			r.signed(64)
+		case opF32Const:
+			r.skip(4)
+		case opF64Const:
+			r.skip(8)
+		case opRefNull:
+			r.valueType()
+		case opGlobalGet:
+			r.index("global", len(w.globals))
+		case opVector:
+			if r.u32() != 12 { // v128.const
+				r.fail("an expression of a vector is none that is constant")
+			}
+			r.skip(16)
+		case opRefFunc:
+			b = append(b, opRefFunc)
+			b = appendUnsigned(b, w.moved(r.index("function", len(w.functions))))
+			from = r.at
+		default:
+			r.fail("the instruction %#x is none that is constant", op)
+		}
+		if r.err == nil {
+			b = append(b, r.b[from:r.at]...)
+		}
+	}
+	return b
+}
+
+func (w *rewriter) rewriteStart(r *reader) []byte {
+	if !w.given[startSection] {
+		return nil
+	}
+	return appendUnsigned(nil, w.moved(r.index("function", len(w.functions))))
+}
+
+func (w *rewriter) rewriteElements(r *reader) []byte {
+	if !w.given[elementSection] {
+		return nil
+	}
+	n := r.count()
+	b := appendUnsigned(nil, uint64(n))
+	for range n {
+		form := r.u32()
+		if form > 7 {
+			r.fail("there is no form %d of them", form)
+		}
+		if r.err != nil {
+			return nil
+		}
+		b = appendUnsigned(b, uint64(form))
+		active, typed, expressions := form&1 == 0, form&3 != 0, form&4 != 0
+		if form&3 == 2 {
+			b = appendUnsigned(b, uint64(r.u32())) // the table
+		}
+		if active {
+			b = w.constant(b, r)
+		}
+		if typed {
+			b = append(b, r.byte()) // what they are
+		}
+		items := r.count()
+		b = appendUnsigned(b, uint64(items))
+		for range items {
+			if expressions {
+				b = w.constant(b, r)
+			} else {
+				b = appendUnsigned(b, w.moved(r.index("function", len(w.functions))))
+			}
+			if r.err != nil {
+				return nil
+			}
+		}
+	}
+	return b
+}
+
+func (w *rewriter) rewriteExports(r *reader) []byte {
+	n := 0
+	if w.given[exportSection] {
+		n = r.count()
+	}
+	var b []byte
+	for range n {
+		name, kind := string(r.bytes()), Kind(r.byte())
+		b = append(appendText(b, name), byte(kind))
+		switch kind {
+		case KindFunction:
+			f := r.index("function", len(w.functions))
+			b = appendUnsigned(b, w.moved(f))
+			if r.err == nil {
+				w.out.exports[name] = f
+			}
+		case KindGlobal:
+			b = appendUnsigned(b, uint64(r.index("global", len(w.globals))))
+		default:
+			b = appendUnsigned(b, uint64(r.u32()))
+		}
+		if r.err != nil {
+			return nil
+		}
+	}
+	for i, g := range w.globals {
+		if !g.changes || g.imported || !g.number() {
+			continue
+		}
+		name := "graphd:global:" + strconv.Itoa(i)
+		b = append(appendText(b, name), byte(KindGlobal))
+		b = appendUnsigned(b, uint64(i))
+		w.out.Globals = append(w.out.Globals, name)
+	}
+	b = append(appendText(b, Full), byte(KindGlobal))
+	b = appendUnsigned(b, uint64(len(w.globals)+1))
+	w.out.Globals = append(w.out.Globals, Full)
+	return append(appendUnsigned(nil, uint64(n+len(w.out.Globals))), b...)
+}
+
+// number reports whether the host can put the global back.
+func (g global) number() bool { return g.typ >= F64 && g.typ <= I32 }
