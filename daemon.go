@@ -305,9 +305,9 @@ func (d *Daemon) newKinds(cfg *Config) *builtin.Kinds {
 	if shared, ok := d.store.(builtin.Tables); ok {
 		tables = shared
 	}
-	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)), Audit: d.store,
+	kinds := &builtin.Kinds{Turns: builtin.NewTurns(runtime.GOMAXPROCS(0)), Modules: &builtin.Modules{},
 		Stdout: stdout.NewOutput(cfg.Stdout), MaxEventBytes: int(cfg.MaxBody), Store: tables, Traced: d.traces != nil,
-		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}}
+		Reach: builtin.Reach{Guard: d.guard, KafkaBrokers: cfg.KafkaBrokers, Folder: cfg.folder()}, Audit: d.store}
 	cfg.Registry.register(kinds)
 	return kinds
 }

@@ -8,5 +8,5 @@ import "embed"
 //go:embed declaration.md kinds.md windows.md diagnostics.md expressions.md concepts.md operations.md codes.md keys.md
 //go:embed scale.md members.md access.md tokens.md tls.md configuration.md audit.md
 //go:embed websocket.md guarantees.md model.md embedding.md getting-started.md performance.md recipes.md
-//go:embed kubernetes.md upgrade.md runbook.md sql.md
+//go:embed kubernetes.md upgrade.md runbook.md sql.md wasm.md
 var Pages embed.FS

@@ -28,6 +28,7 @@ import (
 	"github.com/graphd/graphd/internal/node/expr"
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/node/route"
+	"github.com/graphd/graphd/internal/node/wasm"
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
@@ -63,6 +64,8 @@ type (
 
 	// Tables looks at the tables of the store's own database.
 	Tables = postgres.Tables
+	// Modules are modules of WebAssembly that are compiled.
+	Modules = wasm.Modules
 )
 
 // Kinds builds sources and sinks. Safe for concurrent use.
@@ -87,6 +90,8 @@ type Kinds struct {
 	Folds     map[string]*gofold.Registered
 	Sources   map[string]func() accumulator.Source
 	Sinks     map[string]func() sink.Sink
+	// Modules are those of WebAssembly that are compiled; nil keeps them for a declaration alone.
+	Modules *Modules
 	// Plain compiles without what only makes graphs faster; see [compile.Options].
 	Plain bool
 	// Traced has sources take from events which spans they come from.
@@ -176,8 +181,7 @@ func (k *Kinds) nodes() []Node {
 	return append([]Node{
 		expr.Kind(),
 		route.Kind(),
-		kind.LaterNode("wasm", "A function of a WebAssembly module.",
-			"write it as an expr, or as a Go function of a program that embeds graphd, for a node go"),
+		wasm.Kind(k.Modules),
 		kind.LaterNode("http", "A call of a URL.",
 			"what is looked up can come in as an input with the source poll, and the sink http sends results out"),
 		gofunc.Kind(k.Functions),
@@ -334,6 +338,7 @@ func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.U
 	diags = append(diags, k.denied(g)...)
 	diags = append(diags, k.unconnected(g)...)
 	diags = append(diags, k.ReadSchemas(g)...)
+	diags = append(diags, k.load(g)...)
 	u, more := k.Compile(g)
 	if len(diags) > 0 {
 		// That a part has nothing in it follows from what could not be read, which has been said.

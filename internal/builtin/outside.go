@@ -52,6 +52,12 @@ func (k *Kinds) Files(u *compile.Unit) (files []api.File) {
 			add("accumulator "+a.Name, c.Files()...)
 		}
 	}
+	for i := range u.Spec.Nodes {
+		n := &u.Spec.Nodes[i]
+		if c, ok := n.Config.(kind.Filed); ok {
+			add("node "+n.Name, c.Files()...)
+		}
+	}
 	for i := range u.Spec.Outputs {
 		o := &u.Spec.Outputs[i]
 		if c, ok := o.Sink.Config.(kind.Filed); ok {
@@ -97,6 +103,25 @@ func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 			continue
 		}
 		a.Schema = schema
+	}
+	return diags
+}
+
+// load reads the files that nodes are made of. What is in them is of the declaration's meaning, and of its hash.
+func (k *Kinds) load(g *spec.Graph) (diags spec.Diagnostics) {
+	loaded := false
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		c, ok := n.Config.(kind.Loading)
+		if !ok || k.access(g.File).MayUse("node."+n.Kind) != nil || k.stop != nil && k.stop() {
+			continue
+		}
+		config, wrong := c.Load(kind.Place{File: g.File, Folder: k.folder(g), Name: n.Name, Graph: g.Name, Pos: n.Pos,
+			Access: k.access(g.File), Tenant: g.Tenant}, len(n.Inputs))
+		n.Config, diags, loaded = config, append(diags, wrong...), true
+	}
+	if loaded {
+		g.Hash = g.Fingerprint()
 	}
 	return diags
 }

@@ -206,7 +206,27 @@ func (u *Unit) Reactor() reactor.Config {
 		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
 		Journal: g.Durability.Mode == "journal", EventClock: g.EventClock(),
+		Beside:  u.beside(),
 		DealtBy: g.DealtBy(), PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
+	}
+}
+
+// beside says how many bytes nodes hold beside their values; nil when none does.
+func (u *Unit) beside() func() int64 {
+	var holding []kind.Holding
+	for i := range u.Spec.Nodes {
+		if c, ok := u.Spec.Nodes[i].Config.(kind.Holding); ok {
+			holding = append(holding, c)
+		}
+	}
+	if holding == nil {
+		return nil
+	}
+	return func() (bytes int64) {
+		for _, c := range holding {
+			bytes += c.Bytes()
+		}
+		return bytes
 	}
 }
 

@@ -21,9 +21,10 @@ func undrawn() map[string]string {
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes": unbuilt, "loops.*.budget": unbuilt, "accumulators.*.window.session": unbuilt, "nodes.*.wasm": unbuilt,
+		"lanes": unbuilt, "loops.*.budget": unbuilt, "accumulators.*.window.session": unbuilt,
 		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt,
 		"outputs.*.key": unbuilt,
+		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",
 		"nodes.*.go":    gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,
 		"accumulators.*.source": away, "outputs.*.sink": away, "outputs.*.timeout": "of sinks that call out",
 		"clock=arrival":              "such a graph is drawn by leaving time out",

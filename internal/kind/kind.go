@@ -38,8 +38,8 @@ type Remarked interface {
 type Place struct {
 	// File is the declaration's, "" when it was pushed; Folder is where its relative paths begin.
 	File, Folder string
-	// Name is that of the accumulator or output.
-	Name string
+	// Name is that of the accumulator, node or output, Graph that of the graph.
+	Name, Graph string
 	// Pos is where the declaration names the kind.
 	Pos spec.Pos
 	// Vars is the object that expressions read as `vars`.

@@ -24,6 +24,20 @@ type Foreign interface {
 	Foreign()
 }
 
+// Holding is a configuration of a node that takes memory beside the values that it makes. One that does not answer
+// takes none.
+type Holding interface {
+	// Bytes is about how much. Safe for concurrent use.
+	Bytes() int64
+}
+
+// Loading is a configuration of a node of which a part stands in a file. One that does not answer has none.
+type Loading interface {
+	// Load reads the file, and answers with the configuration that has it, or with what is wrong. inputs is how many
+	// values the node reads.
+	Load(at Place, inputs int) (spec.NodeConfig, spec.Diagnostics)
+}
+
 // Parts is what a plan has made of what a node reads.
 type Parts struct {
 	// Programs are the node's terms, compiled.

@@ -48,6 +48,8 @@ type Config struct {
 	Mono         func() int64
 	// Observe is shown the record of each epoch that ends, and not those of a replay; nil: nobody looks.
 	Observe func(*Record)
+	// Beside is about how many bytes nodes hold beside their values. nil: none.
+	Beside func() int64
 	// Foreign is told which node runs somebody else's code; see [graph.Epoch]. nil: nobody asks.
 	Foreign func(node int)
 	// HaltOnFailure stops the graph at a failed epoch instead of moving on (M21).

@@ -32,8 +32,9 @@ const (
 	valueBytes = int64(unsafe.Sizeof(boundary.Value{}))
 )
 
-// Weight is about how many bytes a core holds, by what holds them: what keys have, what accumulators keep, what waits
-// for an epoch, to be committed, or as a dead letter to be stored, and what records show.
+// Weight is about how many bytes a core holds, by what holds them: what keys have, what accumulators keep, and nodes
+// beside their values, what waits for an epoch, to be committed, or as a dead letter to be stored, and what records
+// show.
 type Weight struct{ Keys, State, Queues, Outputs, Letters, Records int64 }
 
 // weigher is what the last look has left behind.
@@ -66,6 +67,9 @@ func (c *Core) Weigh() (m Weight) {
 	m.Keys, m.Queues = all.bytes, all.waits
 	for i := range c.accs {
 		m.State += weighState(&c.accs[i])
+	}
+	if c.cfg.Beside != nil {
+		m.State += c.cfg.Beside()
 	}
 	m.Records = c.weighRecords()
 	m.Letters = c.weighLetters()

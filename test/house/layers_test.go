@@ -38,7 +38,7 @@ var layers = []struct {
 	{9, "internal/server"}, {9, "client"}, {9, "internal/telemetry"},
 	{10, ""},
 	{11, "cmd/graphd"}, {11, "test/"}, {11, "bench"}, {11, "internal/faults"}, {11, "internal/differential"},
-	{11, "examples/embedded"}, {11, "deploy/release"},
+	{11, "examples/embedded"}, {11, "examples/wasm/go"}, {11, "deploy/release"},
 	{11, "deploy/monitoring"},
 }
 

@@ -24,7 +24,7 @@ type Entry struct {
 
 // pages are searched in this order.
 var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "operations.md", "expressions.md",
-	"concepts.md", "codes.md", "keys.md", "websocket.md", "runbook.md"}
+	"concepts.md", "codes.md", "keys.md", "websocket.md", "runbook.md", "wasm.md"}
 
 // furtherPages tell of words that no table or heading of the others is about.
 var furtherPages = [...]string{"guarantees.md", "embedding.md", "getting-started.md", "recipes.md", "performance.md",

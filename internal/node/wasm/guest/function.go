@@ -112,6 +112,7 @@ func (t Guest) run(number int, name string) error {
 // give gives the guest back as it was when it had started, or throws it away.
 func (t Guest) give(err error, written bool) {
 	e, _ := errors.AsType[*Error](err)
+	t.g.forget()
 	keep := !t.f.Fresh && (e == nil || e.Code != CodeTimeout)
 	if keep && (written || e != nil) {
 		keep = t.g.putBack(&t.f.module.ready)

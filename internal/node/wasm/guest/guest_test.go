@@ -155,6 +155,24 @@ func TestACallKeepsNothing(t *testing.T) {
 	}
 }
 
+// The stack of a call that went deep is not kept with the guest.
+func TestADeepStackIsLetGo(t *testing.T) {
+	t.Parallel()
+	depth := Func{Name: "depth", Signature: "l>l", Code: Code( // n == 0 ? 0 : depth(n-1) + 1
+		0x20, 0, 0x50, 0x04, 0x7E, 0x42, 0, 0x05, 0x20, 0, 0x42, 1, 0x7D, 0x10, 0, 0x42, 1, 0x7C, 0x0B)}
+	f := function(t, Program{Funcs: []Func{depth}}, "depth")
+	for n, want := range map[uint64]bool{1: true, 200_000: false} {
+		got, err := numbers(f, long(), n)
+		if err != nil || got != n {
+			t.Fatalf("%d deep: %d, %v", n, got, err)
+		}
+		g := f.module.ready.free[0]
+		if kept := g.functions[f.number] != nil; kept != want {
+			t.Errorf("%d deep: the stack is kept: %v", n, kept)
+		}
+	}
+}
+
 // Values go into the guest's memory and come out of it; what is not in it is told.
 func TestValues(t *testing.T) {
 	t.Parallel()

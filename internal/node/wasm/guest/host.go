@@ -153,6 +153,7 @@ func values(types []meter.Type) []api.ValueType {
 
 // goOn answers a guest that asks whether it may go on.
 func goOn(g *instance, _ api.Memory, stack []uint64) {
+	g.asked++
 	switch now := time.Now(); {
 	case g.deadline.IsZero():
 		g.deadline = now.Add(g.call.Within)

@@ -27,6 +27,7 @@ type instance struct {
 
 	call     Call
 	deadline time.Time // zero until the guest asks for the first time in a call
+	asked    int       // how often it has asked in a call
 	random   *rand.PCG // nil until it is asked
 	said     []byte    // what the guest has written to its standard error
 }
@@ -83,7 +84,7 @@ func (g *instance) close() error {
 
 // begin makes everything ready for a call.
 func (g *instance) begin(c Call) {
-	g.call, g.deadline, g.random, g.said = c, time.Time{}, nil, g.said[:0]
+	g.call, g.deadline, g.asked, g.random, g.said = c, time.Time{}, 0, nil, g.said[:0]
 }
 
 // bytes are the guest's memory.
@@ -107,6 +108,14 @@ func (g *instance) putBack(p *pool) bool {
 		v.Set(p.saved[i])
 	}
 	return true
+}
+
+// forget lets go of the stacks of calls, which grow to 50 MB and never shrink. For one to become large a call has to do
+// much.
+func (g *instance) forget() {
+	if g.asked > 1 {
+		clear(g.functions)
+	}
 }
 
 // function is the function with a number.
