@@ -116,7 +116,7 @@ func (d *Declaration) InputNames() []string {
 func (d *Declaration) fileInputs() []string {
 	var names []string
 	for i := range d.unit.Spec.Accumulators {
-		if a := &d.unit.Spec.Accumulators[i]; a.From == "" {
+		if a := &d.unit.Spec.Accumulators[i]; !a.Fed() {
 			names = append(names, a.Name)
 		}
 	}

@@ -24,7 +24,7 @@ func runFloor(args []string) (err error) {
 		return runKafkaFloor(args[1:])
 	}
 	if len(args) < 4 {
-		return fmt.Errorf("usage: bench floor relay, or bench floor w1|w2|w3 fast|std OUTPUT INPUT…")
+		return fmt.Errorf("usage: bench floor relay, or bench floor w1|w2|w3|w5 fast|std OUTPUT INPUT…")
 	}
 	out := &lines{}
 	if args[2] != "drop" {
@@ -61,6 +61,10 @@ func runFloor(args []string) (err error) {
 		err = w3(in[0], out, fastQuote())
 	case "w3 std":
 		err = w3(in[0], out, stdQuote)
+	case "w5 fast":
+		err = w5(in, out, fastJoin())
+	case "w5 std":
+		err = w5(in, out, stdJoin)
 	default:
 		err = fmt.Errorf("there is no floor %q", args[0]+" "+args[1])
 	}

@@ -21,6 +21,9 @@ var w2Declaration []byte
 //go:embed w3.yaml
 var w3Declaration []byte
 
+//go:embed w5.yaml
+var w5Declaration []byte
+
 // workload is one job with its inputs.
 type workload struct {
 	name        string
@@ -73,6 +76,16 @@ func workloads() []workload {
 			title:  "tumbling windows of 10 s of event time, 1,000 symbols: n, mean, min, max",
 			form:   []string{"mean(event.bid)", "mean((event.bid + event.bid) / 2)"},
 			inputs: []input{{"ticks", appendTick}},
+		},
+		{
+			name: "w5", declaration: w5Declaration, output: "verdicts", target: 3,
+			title: "join orders and payments of one key within 5 minutes, out of order by up to a minute, and the " +
+				"orders without a payment",
+			form: []string{"type: left", "type: left, max_rows: 200000"},
+			inputs: []input{
+				{"orders", func(dst []byte, _ *rand.Rand, i int) []byte { return appendOrder(dst, i) }},
+				{"payments", func(dst []byte, _ *rand.Rand, i int) []byte { return appendPayment(dst, i) }},
+			},
 		},
 	}
 }

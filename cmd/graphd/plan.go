@@ -73,6 +73,7 @@ type plan struct {
 	Inputs []struct {
 		Name      string   `json:"name"`
 		From      string   `json:"from"`
+		Joins     []string `json:"joins"`
 		Type      string   `json:"type"`
 		Event     bool     `json:"event"`
 		Triggers  bool     `json:"triggers"`
@@ -162,6 +163,9 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 		if in.From != "" {
 			name += " (from " + in.From + ")"
 		}
+		if len(in.Joins) > 0 {
+			name += " (joins " + strings.Join(in.Joins, ", ") + ")"
+		}
 		inputs.Row(name, terminal.YesNo(in.Triggers), values, reads, t.Clip(in.Type, 60))
 	}
 	nodes := terminal.NewTable("NODE", "RANK", "KIND", "VALUES ARE", "AFTER", "DEPENDS ON", "TYPE").Numbers(1)
@@ -250,6 +254,9 @@ func (p *plan) mermaid() string {
 	for _, in := range p.Inputs {
 		if in.From != "" {
 			fmt.Fprintf(&s, "  %s ==> %s\n", p.id(in.From), p.id(in.Name))
+		}
+		for _, side := range in.Joins {
+			fmt.Fprintf(&s, "  %s ==> %s\n", p.id(side), p.id(in.Name))
 		}
 	}
 	for _, o := range p.Outputs {

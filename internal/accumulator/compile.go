@@ -44,6 +44,8 @@ type CompileOptions struct {
 	Spoil bool
 	// Stop: see [expression.Scope].
 	Stop func() bool
+	// Sides are the inputs that the accumulator takes, if it is a join.
+	Sides [2]fold.Side
 }
 
 // Program is one accumulator's declaration, checked and ready to run. It is
@@ -122,7 +124,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	p.emitted = event
 	ds = p.compileEmit(a, scope, ds)
 	p.givesKey = o.Keyed && len(o.Keys) == 0 && !a.Global
-	ds = append(ds, p.compileKind(a, o.Follows, scope)...)
+	ds = append(ds, p.compileKind(a, &o, scope)...)
 	if len(ds) > 0 {
 		return nil, ds
 	}
@@ -137,7 +139,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 }
 
 // compileKind compiles what the kind makes of events.
-func (p *Program) compileKind(a *spec.Accumulator, follows bool, scope expression.Scope) (ds spec.Diagnostics) {
+func (p *Program) compileKind(a *spec.Accumulator, o *CompileOptions, scope expression.Scope) (ds spec.Diagnostics) {
 	if a.Kind == kindPassthrough {
 		return nil
 	}
@@ -150,8 +152,8 @@ func (p *Program) compileKind(a *spec.Accumulator, follows bool, scope expressio
 		Place: fold.Place{
 			Place: kind.Place{Name: a.Name, Pos: a.KindPos, Vars: p.vars}, Accumulator: a,
 		},
-		Scope: scope, Emitted: p.emitted, Timed: p.time != nil, Follows: follows, GivesKey: p.givesKey,
-		MaxBytes: p.capacityBytes,
+		Scope: scope, Emitted: p.emitted, Timed: p.time != nil, Follows: o.Follows, GivesKey: p.givesKey,
+		MaxBytes: p.capacityBytes, Sides: o.Sides,
 	}
 	if site.MaxBytes <= 0 {
 		site.MaxBytes = DefaultMaxEventBytes

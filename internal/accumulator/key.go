@@ -56,6 +56,10 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 			d := fold.Diagnose(e, err)
 			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name +
 				" a key of its own)"
+			if a.JoinedBy != "" {
+				d = fold.Diagnose(e, err)
+				d.Text += " (what " + a.Name + " is joined on, over the fields it hands over)"
+			}
 			ds = append(ds, d)
 			continue
 		}

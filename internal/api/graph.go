@@ -72,7 +72,7 @@ type AccumulatorSummary struct {
 	Name          string   `json:"name"`
 	Kind          string   `json:"kind"`
 	Source        string   `json:"source"`
-	From          string   `json:"from,omitempty"` // the node that feeds it, where Source is "node"
+	From          string   `json:"from,omitempty"` // what feeds it, where Source is "node" or "join"
 	Strategy      string   `json:"strategy"`
 	Triggers      bool     `json:"triggers"`
 	Health        string   `json:"health"`

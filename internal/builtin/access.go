@@ -102,7 +102,7 @@ func (k *Kinds) denied(g *spec.Graph) (diags spec.Diagnostics) {
 		}
 	}
 	for i := range g.Accumulators {
-		if a := &g.Accumulators[i]; a.Source.Kind != "" && a.From == "" {
+		if a := &g.Accumulators[i]; a.Source.Kind != "" && !a.Fed() {
 			check("accumulator "+a.Name, a.Source.Pos, "source."+a.Source.Kind, a.Source.Config)
 		}
 	}

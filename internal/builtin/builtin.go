@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/batch"
 	"github.com/graphd/graphd/internal/accumulator/folding"
 	"github.com/graphd/graphd/internal/accumulator/gofold"
+	"github.com/graphd/graphd/internal/accumulator/join"
 	"github.com/graphd/graphd/internal/accumulator/state"
 	"github.com/graphd/graphd/internal/accumulator/table"
 	"github.com/graphd/graphd/internal/accumulator/window"
@@ -170,6 +171,7 @@ func (k *Kinds) accumulators() []Accumulator {
 		batch.Kind(),
 		state.Kind(),
 		window.Kind(),
+		join.Kind(),
 		folding.Kind(),
 		table.Kind(),
 		gofold.Kind(k.Folds),

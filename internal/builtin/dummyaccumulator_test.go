@@ -69,8 +69,8 @@ func TestAccumulatorKindIsItsFolderAndOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, own := schema.Defs["accumulator"], schema.Defs["tally"]
-		if all.Properties["tally"] == nil || own.Properties["add"] == nil || len(all.AllOf) != 21 ||
-			!strings.Contains(all.Description, "batch, state, window, fold, table, go and tally") {
+		if all.Properties["tally"] == nil || own.Properties["add"] == nil || len(all.AllOf) != 28 ||
+			!strings.Contains(all.Description, "batch, state, window, join, fold, table, go and tally") {
 			t.Errorf("the schema does not have the kind: %v, %v", all, own)
 		}
 	})

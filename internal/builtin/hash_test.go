@@ -22,6 +22,7 @@ var uncounted = map[string]string{
 	"VarsUnread":                "a declaration with mistakes is never run",
 	"Accumulators.StrategyFrom": "the strategy counts, whoever says it",
 	"Accumulators.Owner":        "it follows from the owner's configuration, which counts",
+	"Accumulators.JoinedBy":     "it follows from the join's configuration, which counts",
 }
 
 // Every field of a declaration, and of the configuration of every kind, moves the hash: a
@@ -158,6 +159,10 @@ func (w *walker) walk(v reflect.Value, path string) {
 	case v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct:
 		w.walk(v.Elem(), path)
 		w.change(v, path, reflect.Zero(v.Type()))
+	case v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			w.walk(v.Index(i), path)
+		}
 	case v.Kind() == reflect.Slice && v.Len() > 0:
 		for i := range v.Len() {
 			w.walk(v.Index(i), path)
@@ -225,7 +230,11 @@ func fill(v reflect.Value) {
 		}
 		return
 	}
-	if v.IsZero() {
+	if v.Kind() == reflect.Array {
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	} else if v.IsZero() {
 		v.Set(other(v))
 	}
 }

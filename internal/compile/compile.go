@@ -85,12 +85,14 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		u.VarsType = expression.Any()
 	}
 	inputs := make([]graph.Input, len(g.Accumulators))
-	for i := range g.Accumulators {
+	u.Programs = make([]*accumulator.Program, len(g.Accumulators))
+	for _, i := range joinsLast(g) {
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
 			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop,
 			DealtBy: u.DealtBy()}
+		u.joinOptions(a, &options)
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -103,8 +105,9 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 			ds[k].File = g.File
 		}
 		diags = append(diags, ds...)
-		u.Programs = append(u.Programs, p)
-		inputs[i] = graph.Input{Name: a.Name, From: a.From, Type: expression.Any(), Event: a.Strategy != "latest",
+		u.Programs[i] = p
+		inputs[i] = graph.Input{Name: a.Name, From: a.From, Joins: joinNames(a), JoinedBy: a.JoinedBy,
+			Type: expression.Any(), Event: a.Strategy != "latest",
 			Default: a.HasDefault || a.Folding().Hands == trait.Rows, Unsaid: a.Unsaid(&g.Reactor),
 			AsOf: a.Folding().AsOf}
 		if p != nil {
@@ -166,9 +169,10 @@ func (u *Unit) describe() spec.Diagnostics {
 			Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 			Triggers:   a.Triggers(&g.Reactor),
 			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
-			Sequential: a.Strategy == "sequential",
-			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup], Global: a.Global && g.Keyed(),
-			AsOf: a.Folding().AsOf, Identity: digest(a.Identity()),
+			Sequential: a.Strategy == "sequential" && a.JoinedBy == "", // a join takes each as it comes
+			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
+			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
+			AsOf:   a.Folding().AsOf, Identity: digest(a.Identity()),
 		}
 		if in.Table = u.Programs[i].Table(); in.Table != nil {
 			in.Default = in.Table.Value(nil)
@@ -248,7 +252,7 @@ func (u *Unit) keys() *reactor.Keys {
 	first := true
 	for i, p := range u.Programs {
 		a := &g.Accumulators[i]
-		if a.Global {
+		if a.Global || a.JoinedBy != "" {
 			continue
 		}
 		for _, e := range slices.Concat(a.Keys, a.Folding().Keys) {
@@ -271,8 +275,9 @@ func (u *Unit) Lanes() []reactor.Lane {
 		a := &u.Spec.Accumulators[i]
 		lanes[i] = reactor.Lane{
 			Name: a.Name, LateTo: a.Folding().Own.Name,
-			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !a.Global, Grouped: a.SyncGroup != "",
-			Table: a.Folding().Hands == trait.Rows, Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
+			Sequential: a.Strategy != "latest", Keyed: u.Spec.Keyed() && !u.inputs[i].Global,
+			Grouped: a.SyncGroup != "",
+			Table:   a.Folding().Hands == trait.Rows, Capacity: a.Capacity, MaxBytes: a.CapacityBytes,
 		}
 	}
 	return lanes

@@ -71,9 +71,11 @@ func (l *linter) use() {
 	reads := make(map[string][]string)
 	l.u.Plan.Links(func(from, to string) { reads[to] = append(reads[to], from) })
 	for i := range l.g.Accumulators {
-		if a := &l.g.Accumulators[i]; a.From != "" {
+		a := &l.g.Accumulators[i]
+		if a.From != "" {
 			reads[a.Name] = append(reads[a.Name], a.From)
 		}
+		reads[a.Name] = append(reads[a.Name], joinNames(a)...)
 	}
 	next := l.u.Plan.GuardReads()
 	for i := range l.g.Outputs {
@@ -103,7 +105,7 @@ func (l *linter) accumulators() {
 			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.KindPos, Vars: l.u.Vars}
 			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
 		}
-		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && a.From == "" {
+		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && !a.Fed() {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
 		}

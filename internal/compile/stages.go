@@ -176,7 +176,13 @@ func (u *Unit) declareStages() (list []stage.Declared) {
 			a = u.accumulator(a.Owner)
 			i = u.inputIndex(a.Name)
 		}
-		if a.From == "" || slices.ContainsFunc(list, func(d stage.Declared) bool { return d.Input == i }) {
+		if !a.Fed() || slices.ContainsFunc(list, func(d stage.Declared) bool { return d.Input == i }) {
+			return
+		}
+		if a.Joins() {
+			list = append(list, stage.Declared{
+				Input: i, Node: -1, Joins: true, Program: u.Programs[i], Rests: u.sides(a), Follows: true,
+			})
 			return
 		}
 		n := u.node(a.From)

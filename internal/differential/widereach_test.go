@@ -29,6 +29,7 @@ func undrawn() map[string]string {
 		"accumulators.*.source": away, "outputs.*.sink": away, "outputs.*.timeout": "of sinks that call out",
 		"clock=arrival":              "such a graph is drawn by leaving time out",
 		"durability.on_failure=halt": goes,
+		"accumulators.*.join":        "TestM26JoinsEveryWayEqualsRun draws them",
 		"accumulators.*.partitioned": "it is of topics; TestM49PartitionedByTheProducer holds it against a real broker",
 		"reactor.shards":             "TestShardsDrawEveryField counts those of declarations that have them",
 	}

@@ -95,9 +95,15 @@ func TestM26WideEveryWayEqualsRun(t *testing.T) {
 // everyWay compares what so many declarations answer.
 func everyWay(t *testing.T, many int, ways []way) {
 	t.Helper()
+	everyWayOf(t, many, newWide, ways)
+}
+
+// everyWayOf is that for declarations that are drawn otherwise.
+func everyWayOf(t *testing.T, many int, draw func(seed uint64) *wide, ways []way) {
+	t.Helper()
 	compared := map[string]int{}
 	seeds(t, many, func(t *testing.T, seed uint64) {
-		w := newWide(seed)
+		w := draw(seed)
 		want, err := w.run(t, w.doc)
 		if err != nil {
 			t.Errorf("seed %d: %v\n%s", seed, err, text(w.doc))

@@ -82,6 +82,9 @@ func (c *compiler) findGuardNames(loose *names) *guardSource {
 	g := &guardSource{}
 	seen := make(map[int]bool)
 	for _, r := range program.Reads() {
+		if r.Name < len(c.inputs) && !seen[r.Name] {
+			c.refuseSide(e.Pos, r.Name)
+		}
 		if !seen[r.Name] {
 			seen[r.Name] = true
 			g.names = append(g.names, r.Name)

@@ -193,6 +193,9 @@ func (c *compiler) findReferences(u *unit, loose *names) {
 			continue
 		}
 		for _, r := range program.Reads() {
+			if r.Name < len(c.inputs) {
+				c.refuseSide(s.Expr.Pos, r.Name)
+			}
 			switch n := r.Name - len(c.inputs); {
 			case r.Name >= c.varsIndex():
 			case slices.Contains(u.delays, n):
@@ -250,6 +253,7 @@ func (c *compiler) findInputs(u *unit) {
 			u.args = append(u.args, at)
 			if at < len(c.inputs) {
 				c.refuseTable(in.Pos, at, "list a node that looks it up")
+				c.refuseSide(in.Pos, at)
 			}
 		}
 	}

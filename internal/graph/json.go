@@ -25,7 +25,8 @@ type planJSON struct {
 
 type inputJSON struct {
 	Name     string   `json:"name"`
-	From     string   `json:"from,omitempty"` // the node that feeds it
+	From     string   `json:"from,omitempty"`  // the node that feeds it
+	Joins    []string `json:"joins,omitempty"` // the inputs that it takes, of a join
 	Type     string   `json:"type"`
 	Event    bool     `json:"event"`
 	Triggers bool     `json:"triggers"`
@@ -79,8 +80,8 @@ func (p *Plan) JSON() ([]byte, error) {
 	}
 	for i, in := range p.inputs {
 		doc.Inputs[i] = inputJSON{
-			Name: in.Name, From: in.From, Type: in.Type.String(), Event: in.Event, Triggers: p.triggers[i],
-			Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
+			Name: in.Name, From: in.From, Joins: in.Joins, Type: in.Type.String(), Event: in.Event,
+			Triggers: p.triggers[i], Reads: append([]string{}, p.reads[i].fields...), Whole: p.reads[i].whole,
 			Conflated: !in.Event && p.triggers[i], CountedBy: p.conflates[i], AsOf: in.AsOf,
 		}
 	}

@@ -31,6 +31,7 @@ func (c *compiler) outputs(order []int) []Output {
 		default:
 			outputs[i].Input = at
 			c.refuseTable(o.FromPos, at, "send out a node, such as one with values("+o.From+")")
+			c.refuseSide(o.FromPos, at)
 		}
 		outputs[i].where = c.condition(o, &outputs[i], scope)
 	}

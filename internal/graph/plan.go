@@ -14,6 +14,9 @@ type Input struct {
 	Name string
 	// From is the node that feeds it; "" for none.
 	From string
+	// Joins are the inputs that it takes, of a join; JoinedBy is the join that takes it, "" for none.
+	Joins    []string
+	JoinedBy string
 	// Type is the static type of its boundaries' values.
 	Type expression.Type
 	// Event says that each boundary matters, not only the newest: sequential or burst.

@@ -26,3 +26,11 @@ func (c *compiler) refuseTable(at spec.Pos, input int, what string) {
 			in.Name, what), "")
 	}
 }
+
+// refuseSide reports a side of a join where its value is asked for: nothing of it waits to be read.
+func (c *compiler) refuseSide(at spec.Pos, input int) {
+	if in := &c.inputs[input]; in.JoinedBy != "" {
+		c.report(at, codeNotANode, fmt.Sprintf("%s is a side of the join %s, which takes its events: read %s.left or "+
+			"%s.right, or declare an input of its own for this", in.Name, in.JoinedBy, in.JoinedBy, in.JoinedBy), "")
+	}
+}

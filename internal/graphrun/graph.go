@@ -117,7 +117,7 @@ func (g *Graph) Unit() *compile.Unit { return g.unit }
 // Mailbox takes what another graph hands to an accumulator; nil when the graph has none of that name
 // that takes it.
 func (g *Graph) Mailbox(name string) *pump.Mailbox {
-	if i := g.find(name); i >= 0 && g.unit.Spec.Accumulators[i].From == "" {
+	if i := g.find(name); i >= 0 && !g.unit.Spec.Accumulators[i].Fed() {
 		return g.first().Mailboxes()[i]
 	}
 	return nil

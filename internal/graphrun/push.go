@@ -30,7 +30,7 @@ func (g *Graph) Push(ctx context.Context, name string, events []json.RawMessage)
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	if a := &g.unit.Spec.Accumulators[i]; a.From != "" {
+	if a := &g.unit.Spec.Accumulators[i]; a.Fed() {
 		return api.PushResult{}, fedByNode(a, noPushes)
 	}
 	pace := g.host.Quotas.Pace(g.ref.Tenant, g.ref.Name)
@@ -51,7 +51,7 @@ func (g *Graph) PushAgain(ctx context.Context, l *checkpoint.DeadLetter, events 
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	if g.unit.Spec.Accumulators[i].From != "" {
+	if g.unit.Spec.Accumulators[i].Fed() {
 		return g.feed(ctx, i, l, events)
 	}
 	return g.push(ctx, i, reactor.Origin(l), events)
@@ -80,7 +80,7 @@ func (g *Graph) Submit(ctx context.Context, name string, events []json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if a := &g.unit.Spec.Accumulators[i]; a.From != "" {
+	if a := &g.unit.Spec.Accumulators[i]; a.Fed() {
 		return nil, fedByNode(a, noPushes)
 	}
 	wait, err := g.submit(ctx, i, "", events)
@@ -176,7 +176,7 @@ func (g *Graph) RejectBody(name string, n int) error {
 	if err != nil {
 		return err
 	}
-	if g.unit.Spec.Accumulators[i].From == "" {
+	if !g.unit.Spec.Accumulators[i].Fed() {
 		g.first().Mailboxes()[i].Reject(n)
 	}
 	return nil

@@ -100,7 +100,7 @@ func (g *Graph) Rewind(ctx context.Context, name, position, confirm, by string) 
 // seek asks an accumulator's source what a position means.
 func (g *Graph) seek(ctx context.Context, i int, position string) ([]boundary.Position, error) {
 	a := &g.unit.Spec.Accumulators[i]
-	if a.From != "" {
+	if a.Fed() {
 		return nil, fedByNode(a, "there is nothing to read again; rewind what feeds that")
 	}
 	source, err := g.host.Kinds.Source(g.unit, i)

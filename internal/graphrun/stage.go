@@ -55,5 +55,5 @@ func (g *Graph) feed(ctx context.Context, i int, l *checkpoint.DeadLetter, event
 // fedByNode refuses what only an accumulator with a source or a socket can do.
 func fedByNode(a *spec.Accumulator, why string) error {
 	return &api.Error{Status: http.StatusConflict, Code: "fed_by_node",
-		Detail: fmt.Sprintf("accumulator %s is fed by the node %s of its graph: %s", a.Name, a.From, why)}
+		Detail: fmt.Sprintf("accumulator %s is %s: %s", a.Name, a.FedBy(), why)}
 }

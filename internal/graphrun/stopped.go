@@ -55,7 +55,7 @@ func (g *Graph) setStopped(ctx context.Context, part api.Part, by string, stop b
 func (g *Graph) part(r *life.Run, part api.Part, stop bool) (reactor.Part, error) {
 	if part.Output == "" {
 		i, err := g.accumulator(part.Accumulator)
-		if err == nil && g.unit.Spec.Accumulators[i].From != "" {
+		if err == nil && g.unit.Spec.Accumulators[i].Fed() {
 			err = fedByNode(&g.unit.Spec.Accumulators[i], "it cannot be stopped alone; pause the graph instead")
 		}
 		return reactor.Part{Index: i}, err

@@ -22,7 +22,7 @@ func (r *runner) readAhead() {
 		return
 	}
 	for i, src := range r.cfg.Inputs {
-		if src == nil || r.cfg.Unit.Spec.Accumulators[i].From != "" {
+		if src == nil || r.cfg.Unit.Spec.Accumulators[i].Fed() {
 			continue
 		}
 		shards := 1

@@ -46,6 +46,8 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 func (c *Core) admitTo(i int, bs []boundary.Boundary) {
 	switch {
 	case i < 0: // replayed into a graph that no longer has it
+	case c.stages.Takes(i) != nil:
+		c.join(c.stages.Takes(i), i, bs)
 	case c.cfg.Keys != nil && !c.isShared(i):
 		c.admitKeyed(i, bs)
 	default:

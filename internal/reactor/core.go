@@ -208,6 +208,7 @@ type Core struct {
 	filtered    []int64  // per output, values that its condition or their being null kept back
 	refused     []int64  // per output, values that became dead letters, by its sink or the store
 	freed       []Credit // per input, what left its queue since DrainFreed
+	owed        []Credit // per input, what a join has taken and not given room back for; nil without joins
 	changes     changes
 	holds       holds
 	journal     journal
@@ -285,6 +286,9 @@ func NewCore(cfg Config) *Core {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness
 	}
 	c.stages = stage.NewSet(cfg.Stages, lateness)
+	if slices.ContainsFunc(cfg.Stages, func(d stage.Declared) bool { return d.Joins }) {
+		c.owed = make([]Credit, len(cfg.Inputs))
+	}
 	for _, s := range c.stages.All() {
 		c.accs[s.Input].health = accumulator.Live
 	}
@@ -349,6 +353,7 @@ func (c *Credit) add(b *boundary.Boundary) {
 // DrainFreed calls each for every input whose queue got room since the last call. Less than none is
 // room that was taken: late events of a stage wait there.
 func (c *Core) DrainFreed(each func(input int, freed Credit)) {
+	c.repay()
 	for i := range c.freed {
 		if c.freed[i] != (Credit{}) {
 			if c.stages.Of(i) == nil { // what a stage hands over takes no room there

@@ -24,6 +24,9 @@ func (c *Core) feed() {
 	cut := func(i int) bool { return c.cut.take[i] != nil }
 	took := slices.ContainsFunc(c.cut.take, func(b *boundary.Boundary) bool { return b != nil })
 	for _, s := range c.stages.All() {
+		if s.Joins {
+			continue
+		}
 		// A node that asks what an epoch is about is due in every one, those of its own stage too: it
 		// feeds in those of what it rests on, and in the ticks of a cadence.
 		if !c.res.Ticked(s.Node) || took && !slices.ContainsFunc(s.Rests, cut) {
@@ -112,20 +115,34 @@ func (c *Core) tickStages() {
 
 // FollowDue is when [Core.Follow] should be called. open says what the other inputs hold open.
 func (c *Core) FollowDue(open stage.Open) (at time.Time, ok bool) {
-	if c.stages == nil || !c.mayFire() {
+	joins, ok := c.follows()
+	if !ok {
 		return at, false
 	}
-	return c.stages.FollowDue(open)
+	return c.stages.FollowDue(open, joins)
+}
+
+// follows says whether stage inputs may go on, and whether joins alone do. What a join has waits for no epoch: in a
+// pause, and while a graph warms, it is handed over within the bounds of its queue, as what any input has.
+func (c *Core) follows() (joins, ok bool) {
+	switch {
+	case c.stages == nil:
+		return false, false
+	case c.mayFire():
+		return false, true
+	}
+	return true, c.owed != nil && (c.life.firing() || c.life.state == HealthWarming)
 }
 
 // Follow completes what stage inputs hold open up to where their stages have come (M26), and reports
 // whether there was anything. It is for a graph that is at rest: all that could fire at now has.
 func (c *Core) Follow(now time.Time, open stage.Open) bool {
-	if c.stages == nil || now.IsZero() || !c.mayFire() {
+	joins, ok := c.follows()
+	if !ok || now.IsZero() {
 		return false
 	}
 	c.advance(now)
-	one, to := c.stages.Follow(now, open)
+	one, to := c.stages.Follow(now, open, joins)
 	if one == nil {
 		return false
 	}
@@ -195,8 +212,7 @@ func (c *Core) restartStages() {
 // and take nothing beside it that would make more: newest values wait, and are conflated.
 func (c *Core) crowded() bool {
 	for _, s := range c.stages.All() {
-		in, w := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting
-		if in.bounded() && (w.boundaries >= in.Capacity || w.bytes >= in.CapacityBytes) {
+		if c.full(s) {
 			return true
 		}
 	}

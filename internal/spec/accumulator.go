@@ -121,6 +121,7 @@ func (d *draft) readAccumulator(v value) {
 		}
 		a.Keys, a.Strategy, a.SyncGroup, a.HasDefault = nil, "", "", false
 	}
+	d.checkSideless(&a, got)
 	d.Accumulators = append(d.Accumulators, a)
 	d.links.accumulators = append(d.links.accumulators, at)
 }

@@ -95,10 +95,14 @@ func (g *Graph) canonical() *meaning.Tree {
 
 func addAccumulator(list *meaning.Tree, a *Accumulator) {
 	t := list.Branch(a.Name)
-	if a.From != "" {
+	switch {
+	case a.From != "":
 		t.Text("from", a.From)
-	} else if b := t.Branch("source").Branch(a.Source.Kind); a.Source.Config != nil {
-		a.Source.Config.Canonical(b)
+	case a.Joins(): // what it says of itself says what feeds it
+	default:
+		if b := t.Branch("source").Branch(a.Source.Kind); a.Source.Config != nil {
+			a.Source.Config.Canonical(b)
+		}
 	}
 	switch {
 	case a.SchemaFile != "":

@@ -49,6 +49,7 @@ type output struct {
 // part takes from another.
 func (d *draft) check() {
 	names := d.checkNames()
+	d.checkJoins()
 	d.checkTriggers()
 	d.checkKeys()
 	d.checkTimes()
@@ -123,6 +124,9 @@ func (d *draft) checkTriggers() {
 		a, asked := &g.Accumulators[i], d.links.accumulators[i].strategy
 		why := ""
 		switch {
+		case a.JoinedBy != "":
+			a.Strategy, a.StrategyFrom = "sequential", "kind" // each of its events counts, to the join
+			continue
 		case a.Passive || a.Global:
 			why = "it is " + idle(a)
 		case g.Reactor.Names != nil && !subset[a.Name]:

@@ -35,8 +35,11 @@ func (a *Accumulator) Identity() string {
 	if c := a.Source.Config; c != nil && c.Identity() != "" {
 		source += "/" + c.Identity()
 	}
-	if a.From != "" {
+	switch {
+	case a.From != "":
 		source = "from/" + a.From
+	case a.Joins():
+		source = "joins" // which, its own identity says
 	}
 	return a.Kind + "/" + own.config + "/" + source + own.rest
 }

@@ -52,6 +52,7 @@ func (d *draft) checkKeys() {
 		a, at := &g.Accumulators[i], d.links.accumulators[i]
 		shown, made := decode.Quote(a.Name), a.Folding()
 		switch {
+		case a.JoinedBy != "": // what it hands over is the join's
 		case a.Global && a.Keys != nil:
 			d.Report(at.key.Name(), decode.CodeConflict, "",
 				"%s is global: one value for all keys, so it has no key; remove one of the two", shown)
@@ -114,7 +115,7 @@ func (d *draft) checkPartitioned() {
 		switch {
 		case a.Partitioned == "":
 			continue
-		case a.From != "" || !a.Source.Origin().Partitioned():
+		case a.Fed() || !a.Source.Origin().Partitioned():
 			d.Report(v.Name(), decode.CodeCannotShard, "", "%s has no partitions that keys could be dealt to: "+
 				"partitioned is for a source that reads a topic; remove it", shown)
 		case a.Global:

@@ -124,7 +124,9 @@ type Accumulator struct {
 	// Owner is the accumulator whose kind has declared this input, "" for all others: a window's
 	// late events come to one.
 	Owner string
-	Time  Expr
+	// JoinedBy is the join that takes what the accumulator hands over, "" for all others.
+	JoinedBy string
+	Time     Expr
 	// Keys make the key of a boundary from its event, in place of the reactor's. Nil when not given.
 	Keys []Expr
 	// TimeUnit is the unit of numeric times: "s", "ms" (default), "us", "ns".
@@ -154,7 +156,7 @@ type Accumulator struct {
 
 // Triggers reports whether the reactor r fires on this input.
 func (a *Accumulator) Triggers(r *Reactor) bool {
-	if a.Passive || a.Global {
+	if a.Passive || a.Global || a.JoinedBy != "" {
 		return false
 	}
 	if r.Names == nil {

@@ -37,7 +37,7 @@ func newJournaled(t *testing.T, u *compile.Unit) *journaled {
 	for i, p := range u.Programs {
 		j.core.SetHealth(time.Time{}, i, accumulator.SocketOnly, "", "")
 		var acc *accumulator.Core
-		if u.Spec.Accumulators[i].From == "" {
+		if !u.Spec.Accumulators[i].Fed() {
 			acc = accumulator.NewCore(p, accumulator.Limits{})
 		}
 		j.accs = append(j.accs, acc)
@@ -56,7 +56,7 @@ func config(u *compile.Unit) reactor.Config {
 // HandOver, Grant, Fired and Begun implement [drive.Host].
 func (j *journaled) HandOver(i int) {
 	var h accumulator.Handoff
-	if j.accs[i].Drain(&h) {
+	if j.accs[i] != nil && j.accs[i].Drain(&h) {
 		j.core.Admit(j.drive.Time(), i, &h, 0)
 	}
 }
@@ -65,14 +65,17 @@ func (j *journaled) Fired()          { j.core.ResetReleased() }
 func (j *journaled) Begun(time.Time) {}
 
 // take folds an event at its time, with the graph at rest before and after.
-func (j *journaled) take(second int, raw string) {
+func (j *journaled) take(second int, raw string) { j.takeInto(0, second, raw) }
+
+// takeInto is take of input i's event.
+func (j *journaled) takeInto(i, second int, raw string) {
 	at := time.Unix(int64(second), 0).UTC()
 	j.drive.Begin(at)
 	for j.drive.Timer(at, false) {
 		j.drive.Quiesce()
 	}
 	j.drive.Reach(at)
-	j.accs[0].Add(j.drive.Touch(0), &boundary.Event{Raw: []byte(raw)}, true)
+	j.accs[i].Add(j.drive.Touch(i), &boundary.Event{Raw: []byte(raw)}, true)
 	j.drive.Close()
 	j.drive.Quiesce()
 	j.entries = append(j.entries, j.core.DrainJournal()...)

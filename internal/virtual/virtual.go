@@ -78,7 +78,7 @@ func build(u *compile.Unit, mono func() int64) *Graph {
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
 	g := &Graph{unit: u, core: reactor.NewCore(cfg)}
 	for i, p := range u.Programs {
-		if u.Spec.Accumulators[i].From != "" {
+		if u.Spec.Accumulators[i].Fed() {
 			g.accs = append(g.accs, nil)
 			continue
 		}

@@ -99,7 +99,7 @@ func (f *feed) gotOn(ctx context.Context) (bool, error) {
 func (f *feed) adapt(document *yaml.Node) (graph string, err error) {
 	graph = field(document, "graph").Value
 	for input, fields := range fieldsOf(field(document, "accumulators")) {
-		if field(fields, "from") != nil { // a stage, which the graph feeds
+		if field(fields, "from") != nil || field(fields, "join") != nil { // which the graph feeds
 			continue
 		}
 		f.graphs[graph] = append(f.graphs[graph], input)

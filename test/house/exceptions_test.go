@@ -9,13 +9,15 @@ var largePackages = []struct {
 }{
 	{"cmd/graphd/internal/remote", 2750, "0092"},
 	{"internal/live", 3400, "0047"},
-	{"internal/reactor", 7150, "0047"},
+	{"internal/reactor", 7250, "0047"},
 	{"internal/boundary", 2720, "0095"},
 	{"internal/accumulator/pump", 2600, "0193"},
-	{"bench", 2800, "0063"},
+	{"bench", 3100, "0063"},
 	{"internal/expression/eval", 2750, "0063"},
 	{"internal/graph", 4150, "0292"},
 	{"", 2800, "0142"},
+	{"internal/accumulator", 2600, "0270"},
+	{"internal/spec", 2700, "0270"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

@@ -139,6 +139,13 @@ type (
 		// Order says which of two boundaries that one event has completed comes first, as cmp.Compare does.
 		Order(a, b boundary.Value) int
 	}
+	// Joining is a fold that takes what two other inputs hand over, in place of events.
+	Joining interface {
+		// Join folds a boundary of a side, which is lent but for its value, and appends what this completes; number is
+		// which of all that were taken it is, from 1. When it is refused the error says why.
+		Join(now time.Time, side int, b *boundary.Boundary, number int64, out []boundary.Boundary) (
+			[]boundary.Boundary, Verdict, *BadEvent)
+	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {
 		// Lateness is what came too late so far; ok is false for a fold that does otherwise with it than drop it.

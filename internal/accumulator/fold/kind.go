@@ -51,6 +51,16 @@ type Site struct {
 	GivesKey bool
 	// MaxBytes bounds what a fold may hold open for one boundary.
 	MaxBytes int64
+	// Sides are the inputs that the kind takes, where it says that it does: see [trait.Sides].
+	Sides [2]Side
+}
+
+// Side is what is known of an input that a kind takes in place of events of its own.
+type Side struct {
+	Type expression.Type   // of what it hands over
+	Key  []expression.Type // by part of its key
+	// Times says for each part of the key whether it is known to be a time.
+	Times []bool
 }
 
 // Shaped is what expressions can read over what `emit` has made of an event: event, meta, vars, and

@@ -20,8 +20,13 @@ type Open func(input int) (end time.Time, ok bool)
 
 // FollowDue is when [Set.Follow] has something to do; false where that is never, as far as time
 // alone decides: what is open in front of a stage may hold it back.
-func (s *Set) FollowDue(open Open) (at time.Time, ok bool) {
+//
+// joins says that joins alone may go on.
+func (s *Set) FollowDue(open Open, joins bool) (at time.Time, ok bool) {
 	for _, one := range s.All() {
+		if joins && !one.Joins {
+			continue
+		}
 		if due, has := s.due(one, open); has && (!ok || due.Before(at)) {
 			at, ok = due, true
 		}
@@ -31,8 +36,11 @@ func (s *Set) FollowDue(open Open) (at time.Time, ok bool) {
 
 // Follow completes what is due at engine time now of the first stage input that has anything. It
 // says which one that is, and how far the stage has come.
-func (s *Set) Follow(now time.Time, open Open) (one *Stage, to time.Time) {
+func (s *Set) Follow(now time.Time, open Open, joins bool) (one *Stage, to time.Time) {
 	for _, one := range s.All() {
+		if joins && !one.Joins {
+			continue
+		}
 		if due, ok := s.due(one, open); ok && !due.After(now) {
 			to := s.come(one, now, open)
 			one.Quiet(to)

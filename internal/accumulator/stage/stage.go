@@ -11,13 +11,16 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
 // Declared is one stage input as it was compiled.
 type Declared struct {
 	Input int // its place among the graph's inputs
-	Node  int // the node that feeds it, by its place in the plan
+	Node  int // the node that feeds it, by its place in the plan; -1 for a join
+	// Joins says that it takes what two other inputs hand over, its Rests, in place of events.
+	Joins bool
 	// Rests are the inputs that the node rests on, directly or not.
 	Rests   []int
 	Program *accumulator.Program
@@ -30,6 +33,7 @@ type Declared struct {
 type Set struct {
 	stages   []*Stage
 	of       []*Stage        // by input; nil for those that have a source of their own
+	takes    []*Stage        // by input; nil for those that no join takes
 	lateness []time.Duration // by input
 }
 
@@ -45,11 +49,17 @@ func NewSet(declared []Declared, lateness []time.Duration) *Set {
 	if len(declared) == 0 {
 		return nil
 	}
-	s := &Set{of: make([]*Stage, len(lateness)), lateness: lateness}
+	n := len(lateness)
+	s := &Set{of: make([]*Stage, n), takes: make([]*Stage, n), lateness: lateness}
 	for _, d := range declared {
 		one := &Stage{d, accumulator.NewCore(d.Program, accumulator.Limits{})}
 		s.stages = append(s.stages, one)
 		s.of[d.Input] = one
+		if d.Joins {
+			for _, side := range d.Rests {
+				s.takes[side] = one
+			}
+		}
 	}
 	return s
 }
@@ -68,6 +78,29 @@ func (s *Set) Of(i int) *Stage {
 		return nil
 	}
 	return s.of[i]
+}
+
+// Takes is the join that takes what input i hands over, nil for none.
+func (s *Set) Takes(i int) *Stage {
+	if s == nil || i < 0 {
+		return nil
+	}
+	return s.takes[i]
+}
+
+// TakeSide folds what one side of a join has handed over, input i; bad says why it cannot. One that makes the fold
+// panic cannot be used either.
+func (s *Stage) TakeSide(now time.Time, i int, b *boundary.Boundary) (bad *accumulator.BadEvent) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			bad = &accumulator.BadEvent{Stage: "fold", Code: "panic", Text: fold.OneLine(fmt.Sprint(caught))}
+		}
+	}()
+	side := 0
+	if s.Rests[0] != i {
+		side = 1
+	}
+	return s.Join(now, side, b)
 }
 
 // Take folds one event. One that makes the fold panic is refused like any that cannot be used:

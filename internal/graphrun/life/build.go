@@ -172,7 +172,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		writers: make([]*delivery.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+2)}
 	for i, in := range core.Look().Inputs {
-		if declared.Accumulators[i].Strategy != "latest" && declared.Accumulators[i].From == "" {
+		if declared.Accumulators[i].Strategy != "latest" && !declared.Accumulators[i].Fed() {
 			r.inbox.Occupy(i, in.Depth-in.Own.Boundaries, in.DepthBytes-in.Own.Bytes)
 		}
 		g.Mailboxes[i].Begin(declared.Accumulators[i].Name)

@@ -82,7 +82,7 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 	}
 	r.Attach(after) // what was linked since the sinks were opened
 	for _, a := range r.accs {
-		if a.spec.From != "" {
+		if a.spec.Fed() {
 			continue // it is the core's: nothing of it runs by itself
 		}
 		sources.Supervise(after, r.supervision(a)) // which are stopped first when ctx ends

@@ -85,7 +85,7 @@ func (s *Shard) unsaved(r *life.Run) (lost []unsaved) {
 	view := r.Reactor.View()
 	for i := range s.cfg.Unit.Spec.Accumulators {
 		a := &s.cfg.Unit.Spec.Accumulators[i]
-		if a.From != "" || a.Source.Origin().After() != trait.Lost || i >= len(view.Checkpoint.Received) ||
+		if a.Fed() || a.Source.Origin().After() != trait.Lost || i >= len(view.Checkpoint.Received) ||
 			a.Global && s.cfg.Number > 0 {
 			continue
 		}

@@ -55,7 +55,7 @@ func (k *Known) stateGuarantee() (sentence string, durable bool) {
 	}
 	read, polled, rows, lost := false, false, false, ""
 	for i := range declared.Accumulators {
-		if declared.Accumulators[i].From != "" {
+		if declared.Accumulators[i].Fed() {
 			continue // its events are made of those of the others
 		}
 		switch origin := declared.Accumulators[i].Source.Origin(); {

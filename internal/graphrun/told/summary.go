@@ -2,6 +2,7 @@ package told
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -155,11 +156,16 @@ func (k *Known) identify(s *api.GraphSummary) {
 func (k *Known) declared(i int) api.AccumulatorSummary {
 	a := &k.Spec.Accumulators[i]
 	source := a.Source.Kind
-	if a.From != "" {
+	from := a.From
+	switch {
+	case a.From != "":
 		source = "node"
+	case a.Joins():
+		sides := a.Folding().Joins
+		source, from = "join", strings.Join(sides.Names[:], ", ")
 	}
 	return api.AccumulatorSummary{
-		Name: a.Name, Kind: a.Kind, Source: source, From: a.From, Strategy: a.Strategy,
+		Name: a.Name, Kind: a.Kind, Source: source, From: from, Strategy: a.Strategy,
 		Triggers: a.Triggers(&k.Spec.Reactor),
 		Health:   string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 	}

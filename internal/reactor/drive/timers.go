@@ -41,8 +41,11 @@ func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 }
 
 // holds says until when what input i holds open is. Nothing is known of one whose accumulator is away
-// for a moment: it holds everything.
+// for a moment, nor of a side of a join of which something may not come in yet: it holds everything.
 func (d *Drive) holds(i int) (time.Time, bool) {
+	if d.inputs[i].held && d.core.Joined(i) {
+		return time.Time{}, true
+	}
 	if acc := d.inputs[i].acc; acc != nil {
 		return acc.OpenUntil()
 	}

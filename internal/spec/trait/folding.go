@@ -28,6 +28,8 @@ type Folding struct {
 	// Sequential says that every boundary counts: the accumulator is sequential where neither it
 	// nor the reactor declares a strategy.
 	Sequential bool
+	// Joins are the inputs that the kind takes in place of a source. The zero Sides are none.
+	Joins Sides
 	// Own is an input that the kind declares beside the accumulator, for events that it does not
 	// fold. The zero Own is none.
 	Own Own
@@ -68,3 +70,14 @@ type Own struct {
 	// One and Several are what comes to it, in words: "a late event" and "late events".
 	One, Several string
 }
+
+// Sides are two other inputs of the graph that a kind takes: what these hand over goes there and nowhere else.
+type Sides struct {
+	Names [2]string
+	At    [2]decode.Pos
+	// On makes what one of either side has in common with one of the other, over the fields of what it hands over.
+	On [2][]decode.Expr
+}
+
+// Any reports whether there are such inputs.
+func (s *Sides) Any() bool { return s.Names != [2]string{} }

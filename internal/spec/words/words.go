@@ -19,7 +19,7 @@ func ClockBy(g *spec.Graph) string {
 	var timed, arbitrary []string
 	for i := range g.Accumulators {
 		switch a := &g.Accumulators[i]; {
-		case a.From != "" || a.Owner != "":
+		case a.Fed() || a.Owner != "":
 		case !a.Time.IsZero():
 			timed = append(timed, a.Name)
 		case a.Triggers(&g.Reactor):

@@ -1,0 +1,299 @@
+package join
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/boundary"
+)
+
+// stage is where an event that cannot be joined fails.
+const stage = "join"
+
+// Join keeps the events of two inputs for their partners, and hands over the pairs (M3).
+type Join struct {
+	p      *Program
+	gen    *fold.Generation
+	made   *boundary.Builder
+	pages  []*page // in the order of their numbers
+	empty  int     // of them, those that have no rows any more
+	next   uint64  // the number of the next page
+	groups map[boundary.Key]*group
+	queues [2]queue
+
+	mark  int64    // the time of the join: what comes from before it is late
+	most  [2]int64 // by side the greatest time that has come; noTime for none
+	rows  int
+	bytes int64
+	owed  int64 // events that no boundary accounts for yet
+
+	failures fold.Failures
+	lateness fold.Lateness
+}
+
+// New makes a join that has seen nothing.
+func New(p *Program) *Join {
+	return &Join{
+		p: p, gen: new(fold.Generation), made: boundary.NewBuilder(p.shape), groups: map[boundary.Key]*group{},
+		mark: noTime, most: [2]int64{noTime, noTime},
+	}
+}
+
+// rowBytes is about what a row takes beside its key and its value: itself, and what finds it by key and by time.
+const rowBytes = 136 + 3*24 + 64
+
+// Join implements [fold.Joining].
+func (j *Join) Join(
+	_ time.Time, side int, b *boundary.Boundary, number int64, out []boundary.Boundary,
+) ([]boundary.Boundary, fold.Verdict, *fold.BadEvent) {
+	e := row{at: b.At.UnixNano(), key: b.Key, pos: b.Last, links: b.Links, owes: b.Events, side: uint8(side)}
+	if j.late(side, e.at) {
+		j.noteLate(number, side, e.at)
+		if j.p.Late == "dead_letter" {
+			return out, fold.Refused, &fold.BadEvent{Stage: stage, Code: "late_event", Text: "what it could be " +
+				"joined with is no longer waited for: it is of " + b.At.UTC().Format(time.RFC3339Nano)}
+		}
+		return out, fold.Dropped, nil
+	}
+	// What it was when it came: how a value is held may be another way after a restart.
+	e.size = rowBytes + len(e.key) + b.Size
+	if j.rows >= j.p.MaxRows || j.rows > 0 && j.bytes+int64(e.size) > j.p.MaxBytes {
+		return out, fold.Refused, &fold.BadEvent{Stage: stage, Code: "join_full", Text: fmt.Sprintf(
+			"%d events with %d bytes wait for partners, and %d or %d bytes may: raise max_rows or max_bytes, or join "+
+				"within less", j.rows, j.bytes, j.p.MaxRows, j.p.MaxBytes)}
+	}
+	e.value = b.Value.Compact() // it is kept for long
+	j.most[side] = max(j.most[side], e.at)
+	g := j.groups[e.key]
+	if g == nil {
+		g = &group{}
+		j.groups[e.key] = g
+	}
+	other := 1 - side
+	for _, found := range g.between(other, before(e.at, j.p.reach[other]), after(e.at, j.p.reach[side])) {
+		found.page.own(j.gen)
+		partner := found.row()
+		partner.matches++
+		e.matches++
+		l, r := &e, partner
+		if side == Right {
+			l, r = partner, &e
+		}
+		out = append(out, j.pair(l, r))
+		j.owed -= partner.owes
+		partner.owes, e.owes = 0, 0
+	}
+	j.keep(g, &e)
+	return out, fold.Folded, nil
+}
+
+// late says that an event comes later than it may: behind others of its side by more than the lateness, or behind what
+// the join is through with.
+func (j *Join) late(side int, at int64) bool {
+	return at < j.mark || at < before(j.most[side], int64(j.p.Lateness))
+}
+
+// keep takes in a row.
+func (j *Join) keep(g *group, e *row) {
+	n := len(j.pages)
+	if n == 0 || j.pages[n-1].live == 0 || len(j.pages[n-1].rows) == pageRows {
+		j.pages = append(j.pages, &page{number: j.next, gen: j.gen, rows: make([]row, 0, pageRows)})
+		j.next++
+		n++
+	}
+	p := j.pages[n-1]
+	p.own(j.gen)
+	p.rows = append(p.rows, *e)
+	p.live++
+	j.rows++
+	j.bytes += int64(e.size)
+	j.owed += e.owes
+	at := place{at: e.at, page: p, i: len(p.rows) - 1}
+	g.add(int(e.side), at)
+	j.queues[e.side].push(at)
+}
+
+// first is the side of the row whose time is up first, and from when on it is; ok is false when there are no rows.
+func (j *Join) first() (side int, end int64, ok bool) {
+	for s := range j.queues {
+		if len(j.queues[s]) == 0 {
+			continue
+		}
+		if at := after(j.queues[s][0].at, j.p.reach[s]); !ok || at < end {
+			side, end, ok = s, at, true
+		}
+	}
+	return side, end, ok
+}
+
+// expire lets go of the rows that could only be joined with what happened before the time of the join, in the order of
+// when that is so, and hands over those that have found no partner where they count.
+func (j *Join) expire(out []boundary.Boundary) ([]boundary.Boundary, bool) {
+	for went := false; ; went = true {
+		side, end, ok := j.first()
+		if !ok || end >= j.mark {
+			return out, went
+		}
+		at := j.queues[side].pop()
+		e := at.row()
+		switch {
+		case e.matches > 0:
+		case j.p.outer(side):
+			out = append(out, j.alone(e))
+		case e.owes > 0:
+			j.failures.Forget(e.owes)
+		}
+		j.owed -= e.owes
+		j.rows--
+		j.bytes -= int64(e.size)
+		g := j.groups[e.key]
+		if g.pop(side); len(g.sides[Left])+len(g.sides[Right]) == 0 {
+			delete(j.groups, e.key)
+		}
+		j.leave(at)
+	}
+}
+
+// leave empties the place of a row.
+func (j *Join) leave(at place) {
+	p := at.page
+	if p.live--; p.live > 0 {
+		p.own(j.gen)
+		p.rows[at.i] = row{side: at.row().side, gone: true}
+		return
+	}
+	p.rows = nil
+	if j.empty++; 2*j.empty < len(j.pages) {
+		return // they are looked at again when that makes half of them go
+	}
+	j.empty = 0
+	kept := j.pages[:0]
+	for _, p := range j.pages {
+		if p.live > 0 {
+			kept = append(kept, p)
+		}
+	}
+	clear(j.pages[len(kept):])
+	j.pages = kept
+}
+
+// pair is what is handed over of two events.
+func (j *Join) pair(l, r *row) boundary.Boundary {
+	slots := j.result(l, l.value, r.value, max(l.at, r.at))
+	slots[0], slots[1] = boundary.Int(l.matches), boundary.Int(r.matches)
+	b := boundary.Boundary{
+		Value: j.made.Object(), First: l.pos, Last: r.pos, At: time.Unix(0, max(l.at, r.at)).UTC(),
+		Events: l.owes + r.owes, Size: l.value.Size() + r.value.Size() + 64, Links: l.links.Join(r.links),
+	}
+	if j.p.givesKey {
+		b.Key = l.key
+	}
+	return b
+}
+
+// alone is what is handed over of an event that has found no partner.
+func (j *Join) alone(e *row) boundary.Boundary {
+	l, r := e.value, boundary.Null()
+	if e.side == Right {
+		l, r = r, l
+	}
+	slots := j.result(e, l, r, e.at)
+	slots[0], slots[1] = boundary.Int(0), boundary.Int(0)
+	b := boundary.Boundary{
+		Value: j.made.Object(), First: e.pos, Last: e.pos, At: time.Unix(0, e.at).UTC(), Events: e.owes,
+		Size: e.value.Size() + 64, Links: e.links,
+	}
+	if j.p.givesKey {
+		b.Key = e.key
+	}
+	return b
+}
+
+// result fills in what the next object has of e, which is one of the two or the only one; the last fields are for the
+// caller to set.
+func (j *Join) result(e *row, l, r boundary.Value, at int64) (rest []boundary.Value) {
+	slots := j.made.Slots()
+	if bare := j.p.bare[e.side]; bare != "" {
+		slots[0] = e.value.Field(bare)
+	} else {
+		slots[0] = e.key.ValueOf(j.p.times)
+	}
+	n := 1
+	for _, name := range j.p.named {
+		slots[n] = e.value.Field(name)
+		n++
+	}
+	slots[n], slots[n+1] = l, r
+	slots[n+2] = boundary.Bool(!l.IsNull() && !r.IsNull())
+	slots[n+3] = boundary.Time(time.Unix(0, at))
+	return slots[n+4:]
+}
+
+// Quiet implements [fold.Watching]: engine time has come to now, and nothing is on its way any more that is not late.
+func (j *Join) Quiet(now time.Time, out []boundary.Boundary) ([]boundary.Boundary, bool) {
+	j.mark = max(j.mark, before(now.UnixNano(), int64(j.p.Lateness)))
+	return j.expire(out)
+}
+
+// QuietDue implements [fold.Watching]: when the time of a row is past the last partner that it could have.
+func (j *Join) QuietDue() (time.Time, bool) {
+	_, end, ok := j.first()
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(0, after(after(end, 1), int64(j.p.Lateness))).UTC(), true
+}
+
+// OpenUntil implements [fold.Watching]: what has found no partner is handed over as of its own time, and nothing behind
+// a join is complete before it.
+func (j *Join) OpenUntil() (time.Time, bool) {
+	at, ok := int64(math.MaxInt64), false
+	for side := range j.queues {
+		if q := j.queues[side]; len(q) > 0 && j.p.outer(side) {
+			at, ok = min(at, after(q[0].at, 1)), true
+		}
+	}
+	return time.Unix(0, at).UTC(), ok
+}
+
+// Add implements [fold.Folder]. A join has no events of its own.
+func (j *Join) Add(_ time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
+	in.Bad = &fold.BadEvent{Stage: stage, Code: "no_event", Text: "a join takes what its two inputs hand over: send " +
+		"it to " + j.p.Sides.Names[Left] + " or " + j.p.Sides.Names[Right]}
+	return out, fold.Refused
+}
+
+// Due implements [fold.Folder].
+func (j *Join) Due() (time.Time, bool) { return time.Time{}, false }
+
+// Tick implements [fold.Folder].
+func (j *Join) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return out }
+
+// End implements [fold.Folder]: no partner comes any more.
+func (j *Join) End(out []boundary.Boundary) []boundary.Boundary {
+	j.mark = math.MaxInt64
+	out, _ = j.expire(out)
+	return out
+}
+
+// Open implements [fold.Keeper].
+func (j *Join) Open() int64 { return j.owed }
+
+// Failures implements [fold.Failing]: what is filtered without having been handed over.
+func (j *Join) Failures() *fold.Failures { return &j.failures }
+
+// Lateness implements [fold.Dropping].
+func (j *Join) Lateness() (l fold.Lateness, ok bool) {
+	return j.lateness, j.lateness.Events > 0 && j.p.Late != "dead_letter"
+}
+
+// noteLate takes note of a late event.
+func (j *Join) noteLate(number int64, side int, at int64) {
+	l := &j.lateness
+	newest := max(j.most[side], j.mark)
+	if l.Events++; l.Events == 1 || newest-at > l.MoverAt.Sub(l.WorstAt).Nanoseconds() {
+		l.Worst, l.WorstAt, l.MoverAt = number, time.Unix(0, at).UTC(), time.Unix(0, newest).UTC()
+	}
+}

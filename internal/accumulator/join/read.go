@@ -1,0 +1,96 @@
+package join
+
+import (
+	"time"
+
+	"github.com/graphd/graphd/internal/spec/decode"
+)
+
+var (
+	types        = decode.Words("inner", "left", "right", "full")
+	latePolicies = decode.Words("drop", "dead_letter")
+)
+
+var fields = []decode.Field[Declared]{
+	{Name: "left", Need: true, Read: readSide(Left)},
+	{Name: "right", Need: true, Read: readSide(Right)},
+	{Name: "on", Also: []string{"key", "by", "using"}, Need: true, Read: readOn},
+	{Name: "within", Also: []string{"window", "interval"}, Need: true, Read: readWithin},
+	{Name: "type", Also: []string{"kind", "how"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		d.Pick(v, types, &c.Type)
+	}},
+	{Name: "lateness", Also: []string{"grace", "allowed_lateness"},
+		Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.Lateness) }},
+	{Name: "late", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, latePolicies, &c.Late) }},
+	{Name: "max_rows", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		d.Count(v, 1, mostRows, &c.MaxRows)
+	}},
+	{Name: "max_bytes", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		if n, ok := d.Integer(v, 1, mostBytes); ok {
+			c.MaxBytes = n
+		}
+	}},
+}
+
+func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
+	decode.Object(d, v, "join", fields, c)
+}
+
+func readSide(side int) func(d *decode.Decoder, v decode.Value, c *Declared) {
+	return func(d *decode.Decoder, v decode.Value, c *Declared) {
+		c.Sides.Names[side], _ = d.Text(v, "the name of an accumulator")
+		c.Sides.At[side] = v.Here().Pos()
+	}
+}
+
+var onFields = []decode.Field[Declared]{
+	{Name: "left", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		c.Sides.On[Left] = d.Exprs(v)
+	}},
+	{Name: "right", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		c.Sides.On[Right] = d.Exprs(v)
+	}},
+}
+
+// readOn reads what both sides have in common: one key for both, or one for each.
+func readOn(d *decode.Decoder, v decode.Value, c *Declared) {
+	if !d.ReadsMapping(v) {
+		keys := d.Exprs(v)
+		c.Sides.On = [2][]decode.Expr{keys, keys}
+		return
+	}
+	decode.Object(d, v, "on", onFields, c)
+	if l, r := len(c.Sides.On[Left]), len(c.Sides.On[Right]); l > 0 && r > 0 && l != r {
+		d.Report(v.Whole(), decode.CodeKeyParts, "", "the key of the left side has %d parts and that of the right one "+
+			"%d; keys are equal only part by part", l, r)
+	}
+}
+
+var withinFields = []decode.Field[Declared]{
+	{Name: "before", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.Before) }},
+	{Name: "after", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.After) }},
+}
+
+// readWithin reads how far apart two events may be: as far to both sides, or as far to each.
+func readWithin(d *decode.Decoder, v decode.Value, c *Declared) {
+	if !v.IsMapping() {
+		readSpan(d, v, &c.Before)
+		c.After = c.Before
+		return
+	}
+	got, ok := decode.Object(d, v, "within", withinFields, c)
+	if ok && len(got) == 0 {
+		d.Report(v.Whole(), decode.CodeEmptyValue, "", "within says nothing; give it before, after or both, or one "+
+			"duration for both")
+	}
+}
+
+// readSpan reads a span of time that events lie apart.
+func readSpan(d *decode.Decoder, v decode.Value, into *time.Duration) {
+	var n time.Duration
+	if d.Duration(v, 0, &n); n > maxSpan {
+		d.Report(v.Here(), decode.CodeTooLarge, "", "%s is too long; at most %v are allowed", v.Subject(), maxSpan)
+		return
+	}
+	*into = n
+}

@@ -1,0 +1,62 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// joinsLast are the accumulators in the order in which they are compiled: what a join hands over is made of what its
+// sides do, which may be declared after it.
+func joinsLast(g *spec.Graph) []int {
+	order, joins := make([]int, 0, len(g.Accumulators)), []int(nil)
+	for i := range g.Accumulators {
+		if g.Accumulators[i].Joins() {
+			joins = append(joins, i)
+		} else {
+			order = append(order, i)
+		}
+	}
+	return append(order, joins...)
+}
+
+// joinOptions fills in what is otherwise where a join takes what an accumulator hands over, and at a join: a side is
+// keyed by what it is joined on, and says of each event when it happened.
+func (u *Unit) joinOptions(a *spec.Accumulator, o *accumulator.CompileOptions) {
+	if on := u.Spec.JoinedOn(a); on != nil {
+		o.Keys, o.Keyed, o.Dates = on, true, true
+	}
+	if !a.Joins() {
+		return
+	}
+	for side, name := range a.Folding().Joins.Names {
+		o.Sides[side] = unknownSide
+		if p := u.program(name); p != nil {
+			o.Sides[side] = p.AsSide()
+		}
+	}
+}
+
+// unknownSide is what is known of a side that is wrong, which has been told.
+var unknownSide fold.Side
+
+// joinNames are the accumulators that a join takes; none for all others.
+func joinNames(a *spec.Accumulator) []string {
+	if !a.Joins() {
+		return nil
+	}
+	names := a.Folding().Joins.Names
+	return names[:]
+}
+
+// sides are the inputs that a join takes, the left one first.
+func (u *Unit) sides(a *spec.Accumulator) (inputs []int) {
+	for _, name := range joinNames(a) {
+		inputs = append(inputs, slices.IndexFunc(u.Spec.Accumulators, func(b spec.Accumulator) bool {
+			return b.Name == name
+		}))
+	}
+	return inputs
+}

@@ -1,0 +1,164 @@
+package virtual_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+const paidOrders = `graph: g
+accumulators:
+  orders: { time: event.at, time_unit: s }
+  payments: { time: event.at, time_unit: s }
+  paid: { join: { left: orders, right: payments, on: order, within: { after: 10s }, %s } }
+nodes:
+  n: { expr: '[paid.order, paid.left?.at, paid.right?.at, paid.nth_left, paid.nth_right]' }
+outputs:
+  n: { from: n, sink: { stdout: {} } }
+`
+
+func order(order string, at int) string { return fmt.Sprintf(`{"order":%q,"at":%d}`, order, at) }
+
+// M3, M42: a pair comes out when both are there, what has no partner when its time is up and at the end, and each event
+// is accounted for once.
+func TestM3AJoin(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, fmt.Sprintf(paidOrders, "type: full, lateness: 2s"))
+	s.push(0, order("a", 100))
+	s.push(1, order("a", 103), order("x", 104), order("a", 110))
+	// Before 110 the join has come past the orders that the payment of 104 could be of.
+	s.want(`n ["a",100,103,1,1]`, `n ["x",null,104,0,0]`, `n ["a",100,110,2,1]`)
+	s.push(0, order("b", 109), order("c", 107)) // one behind 109 by two seconds is not late, and
+	s.push(0, order("d", 106))                  // by three it is
+	s.push(0, order("e", 112))
+	s.want()
+	s.push(0, order("e", 121)) // of 107 a payment may come until 117, in time until 119
+	s.want(`n ["c",107,null,0,0]`)
+	if b := s.balanced(); b[0].Consumed != 6 || b[2].Received != 9 || b[2].Filtered != 1 || b[2].Queued != 3 {
+		t.Errorf("books %+v", b)
+	}
+	if l, ok := s.g.LateDrops(2); !ok || l.Events != 1 {
+		t.Errorf("late: %+v", l)
+	}
+	s.must(s.g.Close())
+	s.want(`n ["b",109,null,0,0]`, `n ["e",112,null,0,0]`, `n ["e",121,null,0,0]`)
+	for i, b := range s.balanced() {
+		if b.Queued != 0 {
+			t.Errorf("input %d has %+v", i, b)
+		}
+	}
+}
+
+// An event that the join has no room for is a dead letter of its side, and an epoch that fails takes nothing back that
+// the join has.
+func TestM5WhatAJoinRefuses(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, fmt.Sprintf(paidOrders, "max_rows: 2"))
+	s.push(0, order("a", 100), order("b", 101), order("c", 102))
+	s.push(1, `{"order":null,"at":102}`)
+	b := s.balanced()
+	if b[0].DeadLettered != 1 || b[1].DeadLettered != 1 || b[2].Received != 2 {
+		t.Errorf("books %+v", b)
+	}
+	letters := s.g.Letters()
+	if len(letters) != 2 || letters[0].Accumulator != "orders" || letters[0].Code != "join_full" ||
+		string(letters[0].Payload) != order("c", 102) || letters[1].Code != "key_missing" {
+		t.Errorf("letters %+v", letters)
+	}
+}
+
+// M4, M11: in a pause what a join makes waits within the bounds of its queue. Its sides have their room back when it is
+// taken, and nothing is late that has waited.
+func TestM4AJoinInAPause(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+accumulators:
+  a: { time: event.at, time_unit: s }
+  b: { time: event.at, time_unit: s }
+  j: { join: { left: a, right: b, on: order, within: 10s, type: full }, capacity: 3 }
+outputs:
+  j: { from: j, sink: { drop: {} } }
+`), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	j := newJournaled(t, u)
+	freed := func() (n [3]int) {
+		j.core.DrainFreed(func(i int, c reactor.Credit) { n[i] += c.Boundaries })
+		return n
+	}
+	j.takeInto(0, 100, order("x", 100))
+	if got := freed(); got != [3]int{1, 0, 0} {
+		t.Errorf("freed %v", got)
+	}
+	j.core.Pause(j.drive.Time(), "ann")
+	for i := range 5 {
+		j.takeInto(1, 101+i, order("x", 101+i))
+	}
+	if got, waits := freed(), j.core.Queued(2); got != [3]int{0, 2, 0} && got != [3]int{0, 0, 0} || waits != 5 {
+		t.Errorf("freed %v, %d wait", got, waits)
+	}
+	j.core.Resume(j.drive.Time())
+	j.drive.Stir()
+	j.drive.Quiesce()
+	if got, waits := freed(), j.core.Queued(2); got != [3]int{0, 5, 0} || waits != 0 {
+		t.Errorf("freed %v, %d wait", got, waits)
+	}
+}
+
+// M28, M29: a checkpoint and the journal behind it give the join that was there, whenever the process ends.
+func TestM29JoinsAreReplayed(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(fmt.Sprintf(paidOrders, "type: full, lateness: 3s")), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		j := newJournaled(t, u)
+		j.seal()
+		for i := range 120 {
+			second := 1000 + i
+			j.takeInto(rng.IntN(2), second, order(string(rune('a'+rng.IntN(4))), second-rng.IntN(4)))
+			if rng.IntN(15) == 0 {
+				j.seal()
+			}
+			if i%7 != 0 {
+				continue
+			}
+			if g, w := stateOf(t, j.replayed()), stateOf(t, j.core); !reflect.DeepEqual(g, w) {
+				t.Fatalf("seed %d, event %d:\nreplayed %+v\n  it was %+v", seed, i, g, w)
+			}
+		}
+		if b := j.core.Books(2); b.Consumed < 50 {
+			t.Fatalf("seed %d is void: %+v", seed, b)
+		}
+	}
+}
+
+// A stage behind a join goes by where the join has come, and not past what waits there.
+func TestStageBehindAJoin(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { time: event.at, time_unit: s }
+  b: { time: event.at, time_unit: s }
+  j: { join: { left: a, right: b, on: order, within: { after: 10s }, type: left } }
+  w: { from: n, time: event.at, window: { tumbling: 10s, aggregate: { n: count(), paid: 'sum(event.m ? 1 : 0)' } } }
+nodes:
+  n: { expr: '{"at": j.left.at * 1000, "m": j.matched}' }
+  m: { expr: '[w.n, w.paid]' }
+outputs:
+  m: { from: m, sink: { stdout: {} } }
+`)
+	s.push(0, order("x", 100), order("y", 105))
+	s.push(1, order("x", 101))
+	s.push(0, order("z", 112))
+	s.want() // of 105 a payment may still come
+	s.push(0, order("z", 116))
+	s.want("m [2,1]")
+}
