@@ -21,13 +21,13 @@ import (
 	"github.com/graphd/graphd/internal/dal"
 	"github.com/graphd/graphd/internal/engine"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/folder"
 	"github.com/graphd/graphd/internal/gate"
 	"github.com/graphd/graphd/internal/issuer"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/quota"
-	"github.com/graphd/graphd/internal/reread"
 	"github.com/graphd/graphd/internal/server"
 	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/control"
@@ -209,7 +209,7 @@ type Daemon struct {
 	members  *forward.Members // nil without
 	listener net.Listener     // nil with ListenNone
 	up       chan struct{}    // closed when it serves
-	seen     reread.Folder    // the graphs directory's files as last applied
+	graphs   folder.Folder    // the graphs directory
 }
 
 func (c *Config) setDefaults() {
@@ -389,10 +389,12 @@ func (d *Daemon) start(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrDependency, err)
 	}
 	for name, doc := range d.cfg.Declarations {
-		if _, err := control.ApplyOwn(ctx, d.engine, d.trail, "Config.Declarations", name, doc); err != nil {
+		if _, err := control.ApplyOwn(ctx, d.engine, d.trail, "Config.Declarations", name, doc,
+			api.Change{}); err != nil {
 			return fmt.Errorf("%w: apply %s: %w", ErrConfig, name, err)
 		}
 	}
+	d.graphs = d.folderOf()
 	d.applyGraphs(ctx)
 	return nil
 }

@@ -2,7 +2,6 @@ package graphd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +9,10 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/includes"
 	"github.com/graphd/graphd/internal/scenario"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/assembly"
 	"github.com/graphd/graphd/internal/spec/words"
 )
 
@@ -22,32 +23,49 @@ type Diagnostic = spec.Diagnostic
 type Diagnostics = spec.Diagnostics
 
 // Declaration is a graph's document, checked and compiled. It is immutable.
-type Declaration struct{ unit *compile.Unit }
-
-// ReadDeclaration reads and compiles the declaration in a file, "-" for standard input. A
-// broken declaration is a [Diagnostics] error that holds every mistake.
-func ReadDeclaration(path string) (*Declaration, error) {
-	if path == "-" {
-		path = os.Stdin.Name()
-	}
-	doc, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no declaration %s: %w", path, os.ErrNotExist)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the declaration: %w", err)
-	}
-	return ParseDeclaration(doc, path)
+type Declaration struct {
+	unit *compile.Unit
+	doc  *assembly.Document
 }
 
-// ParseDeclaration compiles a declaration; name is its file, for diagnostics and relative paths.
-func ParseDeclaration(doc []byte, name string) (*Declaration, error) {
-	// GRAPHD_PLAIN=1 is for the benchmarks: the same results without what makes them fast.
-	unit, diags := (&builtin.Kinds{Plain: os.Getenv("GRAPHD_PLAIN") == "1"}).Parse(doc, name)
-	if err := diags.Err(); err != nil {
+// ReadDeclaration reads and compiles the declaration in a file, "-" for standard input, with what it includes. A
+// broken declaration is a [Diagnostics] error that holds every mistake.
+func ReadDeclaration(path string) (*Declaration, error) { return ReadDeclarationWith(path, nil) }
+
+// ReadDeclarationWith is [ReadDeclaration] with other values for vars that the declaration has, by their names, each
+// read as the type of the value there. A name that it does not have is an error that lists those it has.
+func ReadDeclarationWith(path string, set map[string]string) (*Declaration, error) {
+	doc, err := includes.Read(path, set)
+	if err != nil {
 		return nil, err
 	}
-	return &Declaration{unit}, nil
+	return compiled(local(), doc, doc.Name)
+}
+
+// ParseDeclaration compiles a declaration; name is its file, for diagnostics, relative paths and includes. Without a
+// name it can include nothing.
+func ParseDeclaration(doc []byte, name string) (*Declaration, error) {
+	return parsed(local(), doc, name)
+}
+
+// local are the kinds of declarations that no daemon runs. GRAPHD_PLAIN=1 is for the benchmarks: the same results
+// without what makes them fast.
+func local() *builtin.Kinds { return &builtin.Kinds{Plain: os.Getenv("GRAPHD_PLAIN") == "1"} }
+
+func parsed(kinds *builtin.Kinds, doc []byte, name string) (*Declaration, error) {
+	made, err := includes.Whole(doc, assembly.Options{File: name})
+	if err != nil {
+		return nil, err
+	}
+	return compiled(kinds, made, name)
+}
+
+func compiled(kinds *builtin.Kinds, doc *assembly.Document, name string) (*Declaration, error) {
+	unit, diags := kinds.Parse(doc.Text, name)
+	if err := doc.Place(diags).Err(); err != nil {
+		return nil, err
+	}
+	return &Declaration{unit, doc}, nil
 }
 
 // Name is the graph's name.
@@ -63,7 +81,9 @@ func (d *Declaration) ClockBy() string { return words.ClockBy(d.unit.Spec) }
 func (d *Declaration) ShardsBy() string { return d.unit.ShardsBy() }
 
 // Lint says what in the declaration is valid, but hardly meant.
-func (d *Declaration) Lint() Diagnostics { return compile.Lint(d.unit) }
+func (d *Declaration) Lint() Diagnostics {
+	return append(d.doc.Place(compile.Lint(d.unit)), d.doc.Remarks...)
+}
 
 // Diff says in which places next differs from d in meaning, a line each, and what of its
 // state a graph keeps and drops that goes on as next.
@@ -83,7 +103,12 @@ type TestOutcome = scenario.Outcome
 // (NAME.yaml), every case on a fresh graph under virtual time. The error is for what could
 // not be run at all, and for the end of ctx; cases that failed say so in their outcome.
 func TestDeclaration(ctx context.Context, path string) ([]TestOutcome, error) {
-	return testDeclaration(ctx, path, ReadDeclaration)
+	return TestDeclarationWith(ctx, path, nil)
+}
+
+// TestDeclarationWith is [TestDeclaration] with other values for vars, as [ReadDeclarationWith] has them.
+func TestDeclarationWith(ctx context.Context, path string, set map[string]string) ([]TestOutcome, error) {
+	return testDeclaration(ctx, path, func(path string) (*Declaration, error) { return ReadDeclarationWith(path, set) })
 }
 
 func testDeclaration(ctx context.Context, path string, read func(string) (*Declaration, error)) ([]TestOutcome, error) {

@@ -114,11 +114,7 @@ type Again = sink.RetryError
 func (r *Registry) Parse(doc []byte, name string) (*Declaration, error) {
 	kinds := &builtin.Kinds{}
 	r.register(kinds)
-	unit, diags := kinds.Parse(doc, name)
-	if err := diags.Err(); err != nil {
-		return nil, err
-	}
-	return &Declaration{unit}, nil
+	return parsed(kinds, doc, name)
 }
 
 // TestDeclaration is the function [TestDeclaration] for a declaration that may name what is

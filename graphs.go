@@ -2,14 +2,13 @@ package graphd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/folder"
 	"github.com/graphd/graphd/internal/server/control"
 )
 
@@ -20,9 +19,6 @@ const (
 	pollSlowest = 10 * time.Second
 	pollShare   = 500
 )
-
-// maxDeclarations bounds the files of the graphs directory.
-const maxDeclarations = 10_000
 
 // watchGraphs applies what changes in the graphs directory until ctx is done. A broken file keeps the graph as it was
 // and says so.
@@ -37,7 +33,7 @@ func (d *Daemon) watchGraphs(ctx context.Context) {
 		case <-next.C:
 		case <-d.cfg.Reload:
 			d.log.Info("reload asked for", "graphs", d.cfg.Graphs)
-			d.seen.ForgetAll()
+			d.graphs.ForgetAll()
 		case <-ctx.Done():
 			return
 		}
@@ -47,54 +43,21 @@ func (d *Daemon) watchGraphs(ctx context.Context) {
 	}
 }
 
-// applyGraphs applies every file whose content is not the one seen last.
-func (d *Daemon) applyGraphs(ctx context.Context) {
-	if d.cfg.Graphs == "" {
-		return
-	}
-	paths, err := d.seen.List(filepath.Join(d.cfg.Graphs, "*.y*ml"), time.Now())
-	if err != nil {
-		d.log.Error("the graphs directory cannot be listed", "dir", d.cfg.Graphs, "err", err)
-		return
-	}
-	if len(paths) > maxDeclarations {
-		d.log.Error("the graphs directory holds too many files; the first are read", "dir", d.cfg.Graphs, "files",
-			len(paths), "limit", maxDeclarations)
-		paths = paths[:maxDeclarations]
-	}
-	for _, path := range d.seen.Only(paths) {
-		d.log.Warn("a declaration's file is gone; its graph goes on, and ends with 'graphd delete'", "file", path)
-	}
-	for _, path := range paths {
-		base := strings.TrimSuffix(strings.TrimSuffix(path, ".yaml"), ".yml")
-		if base == path || strings.HasSuffix(base, "_test") || ctx.Err() != nil {
-			continue
-		}
-		doc, changed, err := d.seen.Read(path, time.Now())
-		if err != nil {
-			d.log.Error("a declaration cannot be read; its graph stays as it is", "file", path, "err", err)
-		} else if changed {
-			d.applyFile(ctx, path, doc)
-		}
+// folderOf is the graphs directory, as the daemon applies it.
+func (d *Daemon) folderOf() folder.Folder {
+	return folder.Folder{
+		Dir: d.cfg.Graphs, Log: d.log,
+		Apply: func(ctx context.Context, path string, doc []byte, c api.Change) (api.ApplyResult, error) {
+			return control.ApplyOwn(ctx, d.engine, d.trail, "--graphs", path, doc, c)
+		},
+		Refuse: func(path string, found api.Diagnostics) { d.engine.RefuseFile(checkpoint.DefaultTenant, path, found) },
 	}
 }
 
-func (d *Daemon) applyFile(ctx context.Context, path string, doc []byte) {
-	res, err := control.ApplyOwn(ctx, d.engine, d.trail, "--graphs", path, doc)
-	var refused *api.Error
-	switch {
-	case errors.As(err, &refused) && len(refused.Diagnostics) > 0:
-		for _, diag := range refused.Diagnostics {
-			d.log.Error("a declaration has a mistake; its graph stays as it is", "at", diag.String())
-		}
-	case err != nil:
-		if refused != nil && refused.Code == api.CodeAuditUnwritable {
-			d.seen.Forget(path) // it is no mistake of the file
-		}
-		d.log.Error("a declaration was not applied; its graph stays as it is", "file", path, "err", err)
-	case res.Changed:
-		d.log.Info("applied", "file", path, "graph", res.Graph.Graph, "revision", res.Revision, "created", res.Created,
-			"tenant", res.Graph.Tenant)
+// applyGraphs applies what has changed there.
+func (d *Daemon) applyGraphs(ctx context.Context) {
+	if d.cfg.Graphs != "" {
+		d.graphs.Look(ctx)
 	}
 }
 

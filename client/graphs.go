@@ -37,9 +37,33 @@ func (c *Client) Graph(ctx context.Context, name string) (api.GraphSummary, erro
 // Apply stores and starts a declaration. revision is the one expected, 0 for any.
 func (c *Client) Apply(ctx context.Context, name string, document []byte, revision int64, dryRun bool) (
 	api.ApplyResult, error) {
-	r := request{method: http.MethodPut, path: graph(name), body: document, contentType: typeYAML, revision: revision}
-	if dryRun {
-		r.query = url.Values{"dry_run": {"1"}}
+	return c.ApplyWith(ctx, name, document, ApplyOptions{Revision: revision, DryRun: dryRun})
+}
+
+// ApplyOptions say how a declaration is applied; with the zero value whatever the revision is, and as it is written.
+type ApplyOptions struct {
+	// Revision is the one expected, 0 for any.
+	Revision int64
+	// DryRun changes nothing, and answers with what would change.
+	DryRun bool
+	// Set are vars of the declaration that get another value, of the type of the one that it gives them.
+	Set map[string]any
+}
+
+// ApplyWith is [Client.Apply] as the options say.
+func (c *Client) ApplyWith(ctx context.Context, name string, document []byte, o ApplyOptions) (
+	api.ApplyResult, error) {
+	r := request{method: http.MethodPut, path: graph(name), body: document, contentType: typeYAML, revision: o.Revision,
+		query: url.Values{}}
+	if o.DryRun {
+		r.query.Set("dry_run", "1")
+	}
+	if len(o.Set) > 0 {
+		set, err := json.Marshal(o.Set)
+		if err != nil {
+			return api.ApplyResult{}, fmt.Errorf("encode the vars: %w", err)
+		}
+		r.query.Set("set", string(set))
 	}
 	return call[api.ApplyResult](ctx, c, r)
 }

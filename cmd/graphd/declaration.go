@@ -11,6 +11,7 @@ import (
 
 func validateCmd(t *terminal.Terminal) *cobra.Command {
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "validate FILE…",
 		Short: "Check declarations and list every mistake",
@@ -26,24 +27,28 @@ and below it.`,
 			if err != nil {
 				return err
 			}
-			return validate(t, paths)
+			vars, err := set()
+			if err != nil {
+				return err
+			}
+			return validate(t, paths, vars)
 		},
 	}
-	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
+	given, set = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input"), terminal.Vars(cmd)
 	return cmd
 }
 
 // validate checks every file; the mistakes are the data.
-func validate(t *terminal.Terminal, paths []string) error {
+func validate(t *terminal.Terminal, paths []string, vars map[string]string) error {
 	mistakes := graphd.Diagnostics{}
 	for _, path := range paths {
-		d, err := graphd.ReadDeclaration(path)
+		d, err := graphd.ReadDeclarationWith(path, vars)
 		var found graphd.Diagnostics
 		switch {
 		case errors.As(err, &found):
 			mistakes = append(mistakes, found...)
 		case err != nil:
-			return local(err)
+			return local(terminal.CannotSet(path, err))
 		default:
 			t.Say("%s: graph %s is valid", path, d.Name())
 		}
@@ -65,10 +70,10 @@ func validate(t *terminal.Terminal, paths []string) error {
 }
 
 // broken says the mistakes of a declaration, where editors find them, and how to exit.
-func broken(t *terminal.Terminal, err error) error {
+func broken(t *terminal.Terminal, path string, err error) error {
 	var found graphd.Diagnostics
 	if !errors.As(err, &found) {
-		return local(err)
+		return local(terminal.CannotSet(path, err))
 	}
 	err = errors.New(terminal.Plural(len(found), "mistake") + " in the declaration")
 	if t.Structured() {

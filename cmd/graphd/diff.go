@@ -21,13 +21,14 @@ type difference struct {
 
 func diffCmd(t *terminal.Terminal, verbs *remote.Verbs) *cobra.Command {
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "diff [A] B",
 		Short: "Say how two declarations differ in meaning, and what of the state an update would keep",
 		Long: `Say how two declarations differ in meaning: order, comments and what is written out
 although it is the default make no difference. Then, what of its state a graph
 would keep and drop that goes on as B after A. With one file, A is the graph of
-its name as the daemon runs it. The exit code is 1 when they differ.`,
+its name as the daemon runs it. --set is for B. The exit code is 1 when they differ.`,
 		Args:                  terminal.Positional(cobra.MaximumNArgs(2)),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +39,11 @@ its name as the daemon runs it. The exit code is 1 when they differ.`,
 			if len(files) < 1 || len(files) > 2 {
 				return terminal.Usage(cmd, errors.New("say what to compare: one file, or two"))
 			}
-			d, err := differ(cmd.Context(), t, verbs, files)
+			vars, err := set()
+			if err != nil {
+				return err
+			}
+			d, err := differ(cmd.Context(), t, verbs, files, vars)
 			if err != nil {
 				return err
 			}
@@ -51,14 +56,15 @@ its name as the daemon runs it. The exit code is 1 when they differ.`,
 			return nil
 		},
 	}
-	given = terminal.Files(cmd, "declaration, or - for standard input")
+	given, set = terminal.Files(cmd, "declaration, or - for standard input"), terminal.Vars(cmd)
 	return cmd
 }
 
-// differ compares two files, or one with the graph that runs.
-func differ(ctx context.Context, t *terminal.Terminal, verbs *remote.Verbs, args []string) (*difference, error) {
+// differ compares two files, or one with the graph that runs. The vars are set in the one that comes after.
+func differ(ctx context.Context, t *terminal.Terminal, verbs *remote.Verbs, args []string, vars map[string]string) (
+	*difference, error) {
 	if len(args) == 1 {
-		found, err := verbs.Against(ctx, args[0])
+		found, err := verbs.Against(ctx, args[0], vars)
 		if err != nil {
 			return nil, err
 		}
@@ -69,9 +75,13 @@ func differ(ctx context.Context, t *terminal.Terminal, verbs *remote.Verbs, args
 	}
 	var sides [2]*graphd.Declaration
 	for i, path := range args {
-		d, err := graphd.ReadDeclaration(path)
+		set := vars
+		if i == 0 {
+			set = nil
+		}
+		d, err := graphd.ReadDeclarationWith(path, set)
 		if err != nil {
-			return nil, broken(t, err)
+			return nil, broken(t, path, err)
 		}
 		sides[i] = d
 	}

@@ -8,6 +8,7 @@ import (
 
 func lintCmd(t *terminal.Terminal) *cobra.Command {
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "lint FILE…",
 		Short: "List what in declarations is valid, but hardly meant",
@@ -25,11 +26,15 @@ folder stands for every declaration in and below it.`,
 			if err != nil {
 				return err
 			}
+			vars, err := set()
+			if err != nil {
+				return err
+			}
 			found := graphd.Diagnostics{}
 			for _, path := range paths {
-				d, err := graphd.ReadDeclaration(path)
+				d, err := graphd.ReadDeclarationWith(path, vars)
 				if err != nil {
-					return broken(t, err)
+					return broken(t, path, err)
 				}
 				found = append(found, d.Lint()...)
 			}
@@ -49,6 +54,6 @@ folder stands for every declaration in and below it.`,
 			return nil
 		},
 	}
-	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
+	given, set = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input"), terminal.Vars(cmd)
 	return cmd
 }

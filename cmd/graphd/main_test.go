@@ -128,6 +128,10 @@ func TestOutput(t *testing.T) {
 		{name: "apply_folder", args: "apply -f " + dir},
 		{name: "apply_conflict", args: "apply -f - --revision 2", stdin: "graph: market_maker\n"},
 		{name: "apply_nameless", args: "apply -f -", stdin: "nodes: {}\n"},
+		{name: "apply_set", args: "apply testdata/reuse/scaled.yaml --set factor=3"},
+		{name: "apply_included_invalid", args: "apply testdata/reuse/broken.yaml"},
+		{name: "apply_set_unknown", args: "apply testdata/reuse/scaled.yaml --set facter=3"},
+		{name: "diff_set", args: "diff testdata/reuse/scaled.yaml --set facter=3"},
 		{name: "lint", args: "lint testdata/lint.yaml"},
 		{name: "lint_clean", args: "lint testdata/lint_clean.yaml"},
 		{name: "diff", args: "diff testdata/lint.yaml testdata/lint_clean.yaml"},
@@ -257,6 +261,10 @@ func TestRequests(t *testing.T) {
 		{
 			"apply -f - --revision 3", "graph: market_maker\n",
 			`PUT /v1/graphs/market_maker if-match="3" graph: market_maker`,
+		},
+		{
+			"apply -f - --set a=2", "graph: market_maker # it\nvars: { a: 1 }\n",
+			"PUT /v1/graphs/market_maker graph: market_maker # it/vars: { a: 2 }",
 		},
 		{"apply -f - --dry-run", "graph: market_maker\n", "PUT /v1/graphs/market_maker?dry_run=1 graph: market_maker"},
 		{"fire market_maker", "", `POST /v1/graphs/market_maker/fire {"mode":"force"}`},

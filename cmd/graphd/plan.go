@@ -14,6 +14,7 @@ import (
 func planCmd(t *terminal.Terminal) *cobra.Command {
 	var format string
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "plan FILE [--format text|json|mermaid]",
 		Short: "Show how a declaration will run",
@@ -35,20 +36,24 @@ follows the other.`,
 			if err != nil {
 				return err
 			}
-			return printPlans(t, paths, format)
+			vars, err := set()
+			if err != nil {
+				return err
+			}
+			return printPlans(t, paths, vars, format)
 		},
 	}
-	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
+	given, set = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input"), terminal.Vars(cmd)
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or mermaid")
 	return cmd
 }
 
 // printPlans shows the plan of every declaration.
-func printPlans(t *terminal.Terminal, paths []string, format string) error {
+func printPlans(t *terminal.Terminal, paths []string, vars map[string]string, format string) error {
 	for i, path := range paths {
-		d, err := graphd.ReadDeclaration(path)
+		d, err := graphd.ReadDeclarationWith(path, vars)
 		if err != nil {
-			return broken(t, err)
+			return broken(t, path, err)
 		}
 		raw, err := d.PlanJSON()
 		if err != nil {

@@ -26,6 +26,7 @@ type runFlags struct {
 func runCmd(t *terminal.Terminal) *cobra.Command {
 	var flags runFlags
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "run FILE --input NAME=PATH… [--output NAME=PATH|NAME=drop…]",
 		Short: "Run a graph over files to their end, under virtual time",
@@ -53,9 +54,13 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 			if err != nil {
 				return err
 			}
-			d, err := graphd.ReadDeclaration(path)
+			vars, err := set()
 			if err != nil {
-				return broken(t, err)
+				return err
+			}
+			d, err := graphd.ReadDeclarationWith(path, vars)
+			if err != nil {
+				return broken(t, path, err)
 			}
 			c, err := flags.config(t, d)
 			if err != nil {
@@ -65,7 +70,7 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 			return r.run(cmd.Context(), d, c)
 		},
 	}
-	given = terminal.Files(cmd, "the declaration, or - for standard input")
+	given, set = terminal.Files(cmd, "the declaration, or - for standard input"), terminal.Vars(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&flags.inputs, "input", nil, "NAME=PATH: the file that stands in for an accumulator's source")
 	f.StringArrayVar(&flags.outputs, "output", nil, "NAME=PATH or NAME=drop: where an output goes")

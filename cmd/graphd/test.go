@@ -17,6 +17,7 @@ import (
 
 func testCmd(t *terminal.Terminal) *cobra.Command {
 	var given func([]string) []string
+	var set func() (map[string]string, error)
 	cmd := &cobra.Command{
 		Use:   "test DIR|FILE…",
 		Short: "Run the tests beside declarations, under virtual time",
@@ -38,10 +39,14 @@ events of which no step speaks, unless the document says strict: false.`,
 			if err != nil {
 				return err
 			}
-			return runTests(cmd.Context(), t, paths)
+			vars, err := set()
+			if err != nil {
+				return err
+			}
+			return runTests(cmd.Context(), t, paths, vars)
 		},
 	}
-	given = terminal.Files(cmd, "test document, or folder of them")
+	given, set = terminal.Files(cmd, "test document, or folder of them"), terminal.Vars(cmd)
 	return cmd
 }
 
@@ -55,19 +60,21 @@ type outcome struct {
 }
 
 // runTests runs every document. One that cannot be run is said, and the others go on.
-func runTests(ctx context.Context, t *terminal.Terminal, paths []string) error {
+func runTests(ctx context.Context, t *terminal.Terminal, paths []string, vars map[string]string) error {
 	outcomes := []outcome{}
 	var failure error
 	failed := 0
 	for _, path := range paths {
-		cases, err := graphd.TestDeclaration(ctx, path)
+		cases, err := graphd.TestDeclarationWith(ctx, path, vars)
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
 		}
 		if err != nil {
-			t.Report(broken(t, err))
+			code := t.Report(broken(t, path, err))
 			t.Say("%s was not run", path)
-			failure = terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+			if failure = terminal.Exit(terminal.ExitFormat, terminal.ErrSaid); code == terminal.ExitUsage {
+				failure = terminal.Exit(code, terminal.ErrSaid)
+			}
 			continue
 		}
 		for _, c := range cases {
@@ -151,7 +158,8 @@ func besideDeclaration(path string) (string, error) {
 	}
 	var document map[string]any
 	text, err := os.ReadFile(path)
-	if err != nil || yaml.Unmarshal(text, &document) != nil || document["accumulators"] == nil {
+	if err != nil || yaml.Unmarshal(text, &document) != nil ||
+		document["accumulators"] == nil && document["include"] == nil {
 		return path, nil // what reads it says what is wrong with it
 	}
 	return "", terminal.Exit(terminal.ExitNotFound, fmt.Errorf("%s is a declaration and has no tests beside it: write "+

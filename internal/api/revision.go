@@ -10,6 +10,11 @@ type Change struct {
 	IfMatch int64 // the revision that the graph must be at; 0 for any
 	DryRun  bool  // change nothing, but say what would
 	By      Author
+	// Set are vars that get another value than the document gives them, by name.
+	Set map[string]string
+	// Place has what is told of the document name the files that it was put together from; nil where it is as somebody
+	// has written it. It may change the list.
+	Place func(found Diagnostics) Diagnostics
 	// Sees says which graphs the declaration may name; nil is every one.
 	Sees func(graph string) bool
 	// Reads says whose entries of the audit the declaration may read, "*" for those of no tenant; nil is everybody's.
@@ -25,6 +30,14 @@ func (c *Change) Would(ctx context.Context, g Ref, res *ApplyResult) error {
 		return nil
 	}
 	return c.Before(ctx, g, res)
+}
+
+// Placed are mistakes in the document as its author is told them.
+func (c *Change) Placed(found Diagnostics) Diagnostics {
+	if c.Place == nil {
+		return found
+	}
+	return c.Place(found)
 }
 
 // Author is who has applied a declaration, as far as it is known.

@@ -347,7 +347,7 @@ func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.U
 		more = slices.DeleteFunc(more, func(d spec.Diagnostic) bool { return d.Code == spec.CodeMissingField })
 	}
 	if diags = compile.Merge(diags, more); len(diags) > 0 {
-		return nil, diags
+		return nil, g.Noted(diags)
 	}
 	return u, nil
 }

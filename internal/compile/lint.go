@@ -50,7 +50,7 @@ func Lint(u *Unit) spec.Diagnostics {
 	l.reactor()
 	l.nodes()
 	l.outputs()
-	return Merge(l.found)
+	return u.Spec.Noted(Merge(l.found))
 }
 
 type linter struct {

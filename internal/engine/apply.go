@@ -17,6 +17,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/assembly"
 )
 
 // fileOf is the file a declaration came from, "" when it came over the API.
@@ -32,11 +33,20 @@ func fileOf(origin string) string {
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
 func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
+	if len(c.Set) > 0 {
+		set, err := assembly.Make(document, assembly.Options{Set: c.Set})
+		if err != nil {
+			return api.ApplyResult{}, &api.Error{Status: http.StatusBadRequest, Code: api.CodeInvalidParameter,
+				Detail: "set: " + err.Error()}
+		}
+		document, c.Place = set.Text, set.Place
+	}
 	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, document, "")
 	if err != nil {
-		return api.ApplyResult{}, err
+		return api.ApplyResult{}, asWritten(err, &c)
 	}
-	return e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
+	res, err := e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
+	return res, asWritten(err, &c)
 }
 
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
@@ -44,16 +54,27 @@ func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []
 	api.ApplyResult, error) {
 	unit, diags := e.cfg.Kinds.ParseOf(tenant, document, path)
 	if len(diags) > 0 {
-		e.refuseFile(tenant, "file:"+path, diags)
+		diags = c.Placed(diags)
+		e.RefuseFile(tenant, path, diags)
 		return api.ApplyResult{}, api.Invalid(diags)
 	}
-	return e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name},
+	res, err := e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name},
 		&proposal{Change: c, unit: unit, text: string(document), origin: "file:" + path})
+	return res, asWritten(err, &c)
 }
 
-// refuseFile tells the graphs that a file declares that the file is broken: they run on as
+// asWritten has the mistakes in an error name the files that the document was put together from.
+func asWritten(err error, c *api.Change) error {
+	if refused, ok := errors.AsType[*api.Error](err); ok {
+		refused.Diagnostics = c.Placed(refused.Diagnostics)
+	}
+	return err
+}
+
+// RefuseFile tells the graphs that a file declares that the file is broken: they run on as
 // they are, and say so.
-func (e *Engine) refuseFile(tenant, origin string, diags spec.Diagnostics) {
+func (e *Engine) RefuseFile(tenant, path string, diags spec.Diagnostics) {
+	origin := "file:" + path
 	for _, m := range e.all() {
 		if m.Ref().Tenant == tenant && m.Declaration().Origin == origin {
 			m.Updated("update_refused", origin, fmt.Sprintf("its file has %s, first %s; the graph runs on as it is",

@@ -51,6 +51,39 @@ func (p *Policy) Read(path string, most int) ([]byte, error) {
 	return readAll(f, most)
 }
 
+// ReadBelow reads a regular file below a folder, of at most so many bytes. Links are followed as long as they stay in
+// the folder; what is outside is a *DeniedError.
+func ReadBelow(folder, path string, most int) ([]byte, error) {
+	whole, err := filepath.Abs(path)
+	root, rootErr := filepath.Abs(folder)
+	if err = errors.Join(err, rootErr); err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(root, whole)
+	outside := &DeniedError{fmt.Sprintf("%s is not below the folder %s", path, folder), "put the file there"}
+	if err != nil || !filepath.IsLocal(below) {
+		return nil, outside
+	}
+	f, err := openBelow(root, below, os.O_RDONLY, 0)
+	if f, err = onlyRegular(f, path, err); err != nil {
+		if target, linkErr := filepath.EvalSymlinks(whole); linkErr == nil && !within(root, target) {
+			return nil, outside
+		}
+		return nil, err
+	}
+	defer f.Close() // read only
+	return readAll(f, most)
+}
+
+// within reports whether a path without links is below a folder, which may be one by a link.
+func within(folder, path string) bool {
+	if whole, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = whole
+	}
+	below, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
 func readAll(f *os.File, most int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err == nil && len(data) > most {

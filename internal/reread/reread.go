@@ -56,6 +56,14 @@ func (f *Files) Read(path string, now time.Time) (content []byte, changed bool, 
 	return content, !known || before.sum != read.sum, nil
 }
 
+// Digest is what Read goes by: that of what is in a file, zero where it cannot be read.
+func (f *Files) Digest(path string, now time.Time) [sha256.Size]byte {
+	if _, _, err := f.Read(path, now); err != nil {
+		f.Forget(path)
+	}
+	return f.known[path].sum
+}
+
 // Forget has a file read the next time as if it were for the first.
 func (f *Files) Forget(path string) { delete(f.known, path) }
 

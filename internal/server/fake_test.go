@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -133,6 +134,12 @@ func (f *fake) Apply(_ context.Context, g api.Ref, doc []byte, c api.Change) (ap
 		return api.ApplyResult{}, &api.Error{
 			Status: 422, Code: "declaration_invalid", Detail: "2 mistakes", Diagnostics: diagnostics,
 		}
+	case len(c.Set) > 0:
+		line := "set"
+		for _, name := range slices.Sorted(maps.Keys(c.Set)) {
+			line += " " + name + "=" + c.Set[name]
+		}
+		return api.ApplyResult{DryRun: true, Diff: []string{line}}, nil
 	case dryRun:
 		return api.ApplyResult{Created: g.Name != "g", DryRun: true, Plan: json.RawMessage(`{"nodes":[]}`),
 			Diff: []string{"+ node n"}}, nil

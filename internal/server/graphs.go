@@ -122,11 +122,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		return none, wire.Refuse(http.StatusForbidden, api.CodeForbidden,
 			"the token is narrowed to graphs of other names; ask whoever gives tokens for another")
 	}
-	values, err := param.Query(r.Request, "dry_run")
-	if err != nil {
-		return none, err
-	}
-	dryRun, err := param.Bool(values, "dry_run")
+	dryRun, set, err := param.Apply(r.Request)
 	if err != nil {
 		return none, err
 	}
@@ -155,7 +151,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 			"the body is empty: send the graph's declaration as YAML or JSON")
 	}
 	return s.ctl.Apply(r.Context(), g, b.Data, api.Change{
-		IfMatch: want, DryRun: dryRun, By: param.Author(r.Request, &r.who),
+		IfMatch: want, DryRun: dryRun, Set: set, By: param.Author(r.Request, &r.who),
 		Sees: r.who.Sees, Reads: r.who.Reads})
 }
 

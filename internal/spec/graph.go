@@ -57,6 +57,7 @@ func defaultGraph(file string) *Graph {
 var graphFields = []decode.Field[draft]{
 	{Name: "graph", Also: []string{"name", "id"}, Need: true, Read: readGraphName},
 	{Name: "description", Read: readDescription},
+	{Name: "include", Also: []string{"includes", "import", "imports"}, Read: readInclude},
 	{Name: "vars", Read: readVars},
 	{Name: "accumulators", Also: []string{"inputs", "sources", "streams"}, Need: true, Read: readAccumulators},
 	{Name: "reactor", Read: readReactor},
@@ -91,6 +92,12 @@ func readDescription(d *decoder, v value, g *draft) {
 	if text, ok := d.AnyText(v, "a text"); ok {
 		g.Description = text
 	}
+}
+
+// readInclude refuses what should have been followed before the declaration comes here: it is one text then.
+func readInclude(d *decoder, v value, _ *draft) {
+	d.Report(v.Name(), decode.CodeBadInclude, "", "a declaration that is sent holds all that it is made of; send it "+
+		"with graphd apply, which puts in what it includes, or put the files into the folder of --graphs")
 }
 
 func readVars(d *decoder, v value, g *draft) {

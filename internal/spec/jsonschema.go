@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/internal/schematext"
 )
 
 // The JSON Schema is that of the grammar, in schema.json, with what the kinds add to it. It is
@@ -19,28 +20,18 @@ var grammarSchema string
 // Schema is the JSON Schema (draft 2020-12) of a declaration that can name these kinds.
 func (k Kinds) Schema() []byte {
 	s := grammarSchema
-	s = replaceMark(s, "accumulators", kindProperties(k.Accumulators))
-	s = replaceMark(s, "exclusive", exclusive(k.accumulatorKinds()))
-	s = strings.Replace(s, "@kinds", listed(k.accumulatorKinds()), 1)
-	s = replaceMark(s, "sources", kindProperties(k.Sources))
-	s = replaceMark(s, "sinks", kindProperties(k.Sinks))
+	s = schematext.Replace(s, "accumulators", kindProperties(k.Accumulators))
+	s = schematext.Replace(s, "exclusive", schematext.Exclusive(k.accumulatorKinds()))
+	s = strings.Replace(s, "@kinds", schematext.Listed(k.accumulatorKinds()), 1)
+	s = schematext.Replace(s, "sources", kindProperties(k.Sources))
+	s = schematext.Replace(s, "sinks", kindProperties(k.Sinks))
 	_, built, _ := k.nodeKinds()
-	s = strings.Replace(s, "@nodes", listed(built), 1)
-	s = replaceMark(s, "node_choices", k.nodeChoices())
-	s = replaceMark(s, "node_kinds", k.nodeProperties())
+	s = strings.Replace(s, "@nodes", schematext.Listed(built), 1)
+	s = schematext.Replace(s, "node_choices", k.nodeChoices())
+	s = schematext.Replace(s, "node_kinds", k.nodeProperties())
 	seen := map[string]bool{}
-	s = replaceMark(s, "definitions", definitions(k.schemas(), seen))
-	return []byte(replaceMark(s, "node_definitions", definitions(k.nodeSchemas(), seen)))
-}
-
-// replaceMark puts members of an object in the place of a mark.
-func replaceMark(schema, mark string, members []string) string {
-	line := `"@` + mark + `": {}`
-	at := strings.Index(schema, line)
-	indent := schema[strings.LastIndexByte(schema[:at], '\n')+1 : at]
-	text := strings.Join(members, ",\n")
-	text = strings.TrimPrefix(indent+strings.ReplaceAll(text, "\n", "\n"+indent), indent)
-	return schema[:at] + text + schema[at+len(line):]
+	s = schematext.Replace(s, "definitions", definitions(k.schemas(), seen))
+	return []byte(schematext.Replace(s, "node_definitions", definitions(k.nodeSchemas(), seen)))
 }
 
 // kindProperties are the properties of an object that names a kind.
@@ -79,26 +70,6 @@ func (k Kinds) nodeChoices() []string {
 		choices = append(choices, "  {\n    "+choice+"\n  }")
 	}
 	return []string{"\"oneOf\": [\n" + strings.Join(choices, ",\n") + "\n]"}
-}
-
-// exclusive says that no two of several fields stand together.
-func exclusive(fields []string) []string {
-	var pairs []string
-	for i, a := range fields {
-		for _, b := range fields[i+1:] {
-			pairs = append(pairs, fmt.Sprintf(`  { "not": { "required": [%q, %q] } }`, a, b))
-		}
-	}
-	return []string{"\"allOf\": [\n" + strings.Join(pairs, ",\n") + "\n]"}
-}
-
-// listed is a list in words.
-func listed(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // definitions are what kinds define, each text once.

@@ -39,7 +39,7 @@ func Parse(data []byte, kinds Kinds, o Options) (*Graph, Diagnostics) {
 		g.read(root)
 	}
 	written, diags := d.Finish()
-	g.written = written
+	g.written, g.anchors = written, d.Anchors()
 	g.Hash = g.Fingerprint()
 	return g.Graph, diags
 }

@@ -62,7 +62,7 @@ func codes(diags spec.Diagnostics) []string {
 // cmp looks at exported fields only; what is unexported is tested by what it does.
 var exported = cmp.FilterPath(func(p cmp.Path) bool {
 	f, ok := p.Last().(cmp.StructField)
-	return ok && (f.Name() == "origin" || f.Name() == "written" || f.Name() == "Pos" ||
+	return ok && (f.Name() == "origin" || f.Name() == "written" || f.Name() == "anchors" || f.Name() == "Pos" ||
 		strings.HasSuffix(f.Name(), "Pos"))
 }, cmp.Ignore())
 

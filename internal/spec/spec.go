@@ -29,6 +29,7 @@ import (
 
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/internal/document"
 	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/limits"
 	"github.com/graphd/graphd/internal/spec/meaning"
@@ -89,7 +90,12 @@ type Graph struct {
 	Hash string
 
 	written *meaning.AsWritten // what was written with references
+	anchors document.Anchors   // of the aliases
 }
+
+// Noted puts a word on the anchor to later diagnostics of the declaration that stand at aliases: what is wrong there is
+// written at the anchor. It answers with the same list.
+func (g *Graph) Noted(ds Diagnostics) Diagnostics { return decode.Noted(ds, g.anchors) }
 
 // Var is a constant of the graph. Value is what the document holds: nil, bool,
 // int64, float64, string, []any or map[string]any of these.

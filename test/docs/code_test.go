@@ -17,7 +17,7 @@ import (
 
 // coded are the packages whose diagnostics a declaration can have.
 var coded = []string{
-	"internal/spec", "internal/spec/decode", "internal/registered", "internal/kind",
+	"internal/spec", "internal/spec/assembly", "internal/spec/decode", "internal/registered", "internal/kind",
 	"internal/expression", "internal/expression/rules", "internal/graph",
 	"internal/accumulator", "internal/accumulator/*", "internal/compile",
 	"internal/builtin",

@@ -102,9 +102,10 @@ type Files interface {
 }
 
 // ApplyOwn applies one of the operator's own declarations; subject says where they come from.
-func ApplyOwn(ctx context.Context, f Files, t *audit.Trail, subject, name string, doc []byte) (api.ApplyResult, error) {
+func ApplyOwn(ctx context.Context, f Files, t *audit.Trail, subject, name string, doc []byte, c api.Change) (
+	api.ApplyResult, error) {
 	ctx = audit.As(ctx, audit.Actor{Tenant: checkpoint.DefaultTenant, Subject: subject, From: "file:" + name})
-	return Applied(ctx, t, "apply", api.Change{}, func(c api.Change) (api.ApplyResult, error) {
+	return Applied(ctx, t, "apply", c, func(c api.Change) (api.ApplyResult, error) {
 		return f.ApplyFile(ctx, checkpoint.DefaultTenant, name, doc, c)
 	})
 }

@@ -11,7 +11,8 @@ const (
 	CodeTooDeep          = "too_deep"          // nesting over the limit
 	CodeTooMany          = "too_many"          // more accumulators, nodes or outputs than a graph may have
 	CodeTooManyErrors    = "too_many_errors"   // ends a list of diagnostics that was cut short
-	CodeAliasNotAllowed  = "alias_not_allowed" // a YAML anchor, alias or merge key
+	CodeAliasNotAllowed  = "alias_not_allowed" // an alias within its own anchor, or a merge key of what is no mapping
+	CodeBadInclude       = "bad_include"       // an include that cannot be followed
 	CodeTagNotAllowed    = "tag_not_allowed"   // a YAML tag
 
 	CodeUnknownField    = "unknown_field"     // a field that the declaration does not have

@@ -15,12 +15,15 @@ import (
 // The bounds of one declaration. They keep what a hostile document can cost in
 // memory and time near what the largest sensible one costs.
 const (
-	defaultMaxBytes = 1 << 20 // a declaration of ten thousand nodes is about half of this
-	maxDepth        = 64      // the same bound as for events
-	maxKeyBytes     = 256     // the longest key of a mapping
-	maxDiagnostics  = 1000    // nobody reads more, and each costs memory
-	maxExpanded     = 1 << 20 // bytes that references expand to, as much as the document itself
-	maxComparisons  = 50_000  // with names and fields that a mistyped one could mean
+	maxKeyBytes    = 256     // the longest key of a mapping
+	maxDiagnostics = 1000    // nobody reads more, and each costs memory
+	maxExpanded    = 1 << 20 // bytes that references expand to, as much as the document itself
+	maxComparisons = 50_000  // with names and fields that a mistyped one could mean
+
+	// MaxBytes bounds the text of a document: a declaration of ten thousand nodes is about half of this. MaxDepth
+	// bounds how deep it is nested, as events are.
+	MaxBytes = 1 << 20
+	MaxDepth = 64
 
 	// MaxEntries bounds lists of what the user names: accumulators, nodes and outputs each.
 	MaxEntries = 10_000
@@ -70,9 +73,9 @@ func Load(data []byte, o Options) (d *Decoder, root Value, ok bool) {
 	}
 	limit := o.MaxBytes
 	if limit <= 0 {
-		limit = defaultMaxBytes
+		limit = MaxBytes
 	}
-	doc, problems := document.Load(data, limit, maxDepth)
+	doc, problems := document.Load(data, limit, MaxDepth)
 	d.reportProblems(problems)
 	if doc == nil {
 		return d, Value{}, false
@@ -98,7 +101,7 @@ func (d *Decoder) Finish() (*meaning.AsWritten, Diagnostics) {
 	if d.doc != nil {
 		d.reportProblems(d.doc.Unsettled())
 	}
-	ds := d.diags
+	ds := Noted(d.diags, d.Anchors())
 	if len(ds) > maxDiagnostics {
 		ds = ds[:maxDiagnostics]
 	}
@@ -113,6 +116,22 @@ func (d *Decoder) Finish() (*meaning.AsWritten, Diagnostics) {
 		written.Read = nil
 	}
 	return &written, d.diags
+}
+
+// Anchors are what the aliases of the document refer to; nil where there are none.
+func (d *Decoder) Anchors() document.Anchors {
+	if d.doc == nil {
+		return nil
+	}
+	return d.doc.Anchors()
+}
+
+// Noted puts a word on the anchor to what is told at aliases, where it is not there yet. It answers with the same list.
+func Noted(ds Diagnostics, anchors document.Anchors) Diagnostics {
+	for i := range ds {
+		ds[i].Text = anchors.Noted(ds[i].Text, ds[i].Line, ds[i].Column)
+	}
+	return ds
 }
 
 // reportProblems reports what is wrong with the text as a whole.

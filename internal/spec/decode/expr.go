@@ -66,7 +66,11 @@ func (d *Decoder) Expr(v Value) Expr {
 	if text = d.literal(v, text); text == "" {
 		return Expr{}
 	}
-	return Expr{Text: text, Pos: v.Here().Pos(), origin: &origin{src: d.doc.Source, style: n.Style}}
+	from := &origin{src: d.doc.Source, style: n.Style}
+	if document.Copied(n) {
+		from.src = nil
+	}
+	return Expr{Text: text, Pos: v.Here().Pos(), origin: from}
 }
 
 // maxKeyParts bounds a composite key: each part is evaluated for every event.
@@ -83,9 +87,7 @@ func (d *Decoder) notAnExpression(n *yaml.Node) string {
 	switch {
 	case d.doc.Unreadable(n) != "":
 		return "YAML cannot read what stands"
-	case n.Kind == yaml.AliasNode:
-		return "YAML reads the * as an alias"
-	case n.Anchor != "":
+	case n.Anchor != "" && n.Tag == "!!null" && n.Value == "":
 		return "YAML reads the & as an anchor"
 	case d.doc.Tagged(n):
 		return "YAML reads the ! as a tag"
@@ -93,8 +95,6 @@ func (d *Decoder) notAnExpression(n *yaml.Node) string {
 		return readsMapping
 	case n.Kind == yaml.SequenceNode:
 		return "YAML reads a list"
-	case n.Tag == "!!merge":
-		return "YAML reads a merge key"
 	case n.Tag == "!!null":
 		return readsNothing
 	}
@@ -198,7 +198,7 @@ func (d *Decoder) literal(v Value, text string) string {
 
 // origin is how the text of an expression stands in its document.
 type origin struct {
-	src   *document.Source
+	src   *document.Source // nil of what an alias stands for: all of it is at the alias
 	style yaml.Style
 }
 
@@ -210,6 +210,8 @@ func (e Expr) At(offset int) (line, column int) {
 	switch {
 	case e.Pos.Line == 0:
 		return 0, 0
+	case e.origin != nil && e.origin.src == nil:
+		return e.Pos.Line, e.Pos.Column
 	case e.origin == nil:
 		offset = min(max(offset, 0), len(e.Text))
 		return e.Pos.Line, e.Pos.Column + utf8.RuneCountInString(e.Text[:offset])

@@ -225,7 +225,7 @@ func (d *Decoder) pairs(v Value, known func(string) bool) []Pair {
 // isRest reports whether an entry of a { } is what a comma cut off the value before
 // it, as in { expr: max(a, b) }.
 func (d *Decoder) isRest(mapping, before, key, node *yaml.Node) bool {
-	return mapping.Style&yaml.FlowStyle != 0 &&
+	return mapping.Style&yaml.FlowStyle != 0 && !document.Copied(key) &&
 		before.Kind == yaml.ScalarNode && before.Style == 0 &&
 		key.Kind == yaml.ScalarNode && key.Style == 0 &&
 		node.Kind == yaml.ScalarNode && node.Tag == "!!null" && node.Value == "" && node.Style == 0 &&

@@ -15,21 +15,13 @@ import (
 	"github.com/graphd/graphd/internal/spec/internal/suggest"
 )
 
-// plain rejects the parts of YAML that a declaration does not use: aliases,
-// which can make a small document huge, anchors and tags.
+// plain rejects the parts of YAML that a declaration does not use, which are its tags. Aliases and merge keys are
+// unfolded before anything is read.
 func (d *Decoder) plain(n *yaml.Node, at *trail) bool {
 	switch {
 	case d.doc.Unreadable(n) != "":
 		d.Report(Place{n, at}, CodeYAMLSyntax, "", "%s", d.doc.Unreadable(n))
 		d.doc.Settle(n)
-	case n.Kind == yaml.AliasNode:
-		d.Report(Place{n, at}, CodeAliasNotAllowed, "",
-			"aliases are not allowed; write the value out, or quote it if it is a text that starts with *")
-	case n.Anchor != "":
-		d.Report(Place{n, at}, CodeAliasNotAllowed, "",
-			"anchors are not allowed; remove it, or quote the value if it is a text that starts with &")
-	case n.Tag == "!!merge":
-		d.Report(Place{n, at}, CodeAliasNotAllowed, "", "merge keys are not allowed; write the fields out")
 	case d.doc.Tagged(n):
 		d.Report(Place{n, at}, CodeTagNotAllowed, "",
 			"tags are not allowed; remove it, or quote the value if it is a text that starts with !")

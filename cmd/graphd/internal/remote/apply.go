@@ -13,6 +13,8 @@ import (
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/includes"
+	"github.com/graphd/graphd/internal/spec/assembly"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
@@ -22,8 +24,8 @@ const maxDocument = 8 << 20
 
 func (a *Verbs) applyCmd() *cobra.Command {
 	var given func([]string) []string
-	var dryRun bool
-	var revision int64
+	var set func() (map[string]string, error)
+	var how applying
 	cmd := a.client(verb{
 		use: "apply FILE…", short: "Make or change graphs from their declarations",
 		long: `Make or change graphs from their declarations, YAML or JSON, named as arguments or
@@ -35,25 +37,35 @@ with -f. A folder stands for every *.yaml, *.yml and *.json in it but *_test.yam
 			if err != nil {
 				return err
 			}
-			if revision != 0 && len(paths) != 1 {
+			if how.revision != 0 && len(paths) != 1 {
 				return terminal.Exit(terminal.ExitUsage, errors.New("--revision goes with one file"))
 			}
-			return a.apply(ctx, c, paths, revision, dryRun)
+			if how.vars, err = set(); err != nil {
+				return err
+			}
+			return a.apply(ctx, c, paths, &how)
 		},
 	})
-	given = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check, and show what would change, but change nothing")
-	cmd.Flags().Int64Var(&revision, "revision", 0, "apply only if the graph is at this revision")
+	given, set = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input"), terminal.Vars(cmd)
+	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "check, and show what would change, but change nothing")
+	cmd.Flags().Int64Var(&how.revision, "revision", 0, "apply only if the graph is at this revision")
 	return cmd
 }
 
+// applying is how declarations are applied.
+type applying struct {
+	vars     map[string]string
+	revision int64 // that the graph must be at; 0 for any
+	dryRun   bool
+}
+
 // apply sends every file and reports on all of them. The first failure gives the exit code.
-func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, revision int64, dryRun bool) error {
+func (a *Verbs) apply(ctx context.Context, c *client.Client, paths []string, how *applying) error {
 	var failure error
 	var done []api.ApplyResult
 	t := applyTable()
 	for _, path := range paths {
-		name, r, err := a.applyFile(ctx, c, path, revision, dryRun)
+		name, r, err := a.applyFile(ctx, c, path, how)
 		if err != nil {
 			if len(paths) == 1 {
 				return err
@@ -122,19 +134,29 @@ func troubled(name string, r *api.ApplyResult) error {
 		"see above; 'graphd describe %s' tells how it goes on", name, name))
 }
 
-// applyFile applies one document under the name it gives itself.
-func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, revision int64, dryRun bool) (
+// applyFile applies one document under the name it gives itself, with what it includes and with vars set: the daemon
+// is sent a text that needs nothing beside it.
+func (a *Verbs) applyFile(ctx context.Context, c *client.Client, path string, how *applying) (
 	string, api.ApplyResult, error) {
-	doc, err := a.ReadFile(path, maxDocument)
+	var none api.ApplyResult
+	text, err := a.ReadFile(path, maxDocument)
 	if err != nil {
-		return "", api.ApplyResult{}, err
+		return "", none, err
 	}
-	name, err := graphName(path, doc)
+	doc, err := includes.Whole(text, assembly.Options{File: path, Set: how.vars})
+	if found, ok := errors.AsType[graphd.Diagnostics](err); ok {
+		return "", none, invalid(found)
+	}
 	if err != nil {
-		return "", api.ApplyResult{}, err
+		return "", none, terminal.CannotSet(path, err)
 	}
-	r, err := c.Apply(ctx, name, doc, revision, dryRun)
+	name, err := graphName(doc)
+	if err != nil {
+		return "", none, err
+	}
+	r, err := c.Apply(ctx, name, doc.Text, how.revision, how.dryRun)
 	if p, ok := errors.AsType[*api.Problem](err); ok {
+		p.Errors = doc.Place(p.Errors)
 		for i := range p.Errors { // the daemon does not know the file's name
 			if p.Errors[i].File == "" || p.Errors[i].File == "-" {
 				p.Errors[i].File = path
@@ -163,22 +185,22 @@ func applied(r *api.ApplyResult) string {
 
 // graphName reads the one field that says where a document goes; the daemon checks the rest. A document that does
 // not say it has mistakes, which are told as those that the daemon finds.
-func graphName(path string, doc []byte) (string, error) {
-	var root struct{ Graph yaml.Node }
-	if err := yaml.Unmarshal(doc, &root); err == nil && root.Graph.Kind == yaml.ScalarNode && root.Graph.Value != "" {
-		return root.Graph.Value, nil
+func graphName(doc *assembly.Document) (string, error) {
+	var root struct{ Graph string }
+	if err := yaml.Unmarshal(doc.Text, &root); err == nil && root.Graph != "" {
+		return root.Graph, nil
 	}
-	_, err := graphd.ParseDeclaration(doc, path)
+	_, err := graphd.ParseDeclaration(doc.Text, doc.Name)
 	found, _ := errors.AsType[graphd.Diagnostics](err)
-	found = slices.DeleteFunc(found, func(d api.Diagnostic) bool {
+	return "", invalid(doc.Place(slices.DeleteFunc(found, func(d api.Diagnostic) bool {
 		return d.Code == "unset_variable" || d.Code == "reference_failed" // the environment is the daemon's
-	})
-	detail := "the declaration has a mistake; nothing was changed"
-	if len(found) > 1 {
-		detail = fmt.Sprintf("the declaration has %d mistakes; nothing was changed", len(found))
-	}
-	return "", &api.Problem{Status: http.StatusUnprocessableEntity, Code: "declaration_invalid", Detail: detail,
-		Errors: found}
+	})))
+}
+
+// invalid is the refusal of a declaration with mistakes, as a daemon has it.
+func invalid(found graphd.Diagnostics) error {
+	return &api.Problem{Status: http.StatusUnprocessableEntity, Code: "declaration_invalid", Errors: found,
+		Detail: "the declaration has " + api.Mistakes(len(found)) + "; nothing was changed"}
 }
 
 // inputName is a path for people.

@@ -123,14 +123,14 @@ type Difference struct {
 }
 
 // Against asks the daemon how the declaration in a file differs from the graph of its name.
-func (a *Verbs) Against(ctx context.Context, path string) (d Difference, err error) {
+func (a *Verbs) Against(ctx context.Context, path string, vars map[string]string) (d Difference, err error) {
 	c, err := a.dial()
 	if err != nil {
 		return d, err
 	}
 	ctx, cancel := a.deadline(ctx)
 	defer cancel()
-	name, r, err := a.applyFile(ctx, c, path, 0, true)
+	name, r, err := a.applyFile(ctx, c, path, &applying{vars: vars, dryRun: true})
 	if err != nil {
 		return d, a.explain(ctx, err)
 	}

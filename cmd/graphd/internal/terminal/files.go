@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphd/graphd/internal/spec/assembly"
 	"github.com/spf13/cobra"
 )
 
@@ -58,6 +59,34 @@ func Declarations(files []string, deep bool) ([]string, error) {
 	return paths, nil
 }
 
+// Vars lets a verb set vars of declarations with --set. The answer says which, by name.
+func Vars(cmd *cobra.Command) (set func() (map[string]string, error)) {
+	var given []string
+	cmd.Flags().StringArrayVar(&given, "set", nil, "NAME=VALUE: the value of a var that the declaration has")
+	return func() (map[string]string, error) {
+		values := make(map[string]string, len(given))
+		for _, text := range given {
+			name, value, ok := strings.Cut(text, "=")
+			if _, twice := values[name]; twice {
+				return nil, Exit(ExitUsage, fmt.Errorf("--set %s: %s is set twice", text, name))
+			}
+			if !ok || name == "" {
+				return nil, Exit(ExitUsage, fmt.Errorf("--set %s: write NAME=VALUE", text))
+			}
+			values[name] = value
+		}
+		return values, nil
+	}
+}
+
+// CannotSet gives a var that cannot be set the exit code of a wrong call. Other errors pass.
+func CannotSet(path string, err error) error {
+	if refused, ok := errors.AsType[*assembly.SetError](err); ok {
+		return Exit(ExitUsage, fmt.Errorf("--set: %s: %w", path, refused))
+	}
+	return err
+}
+
 // One is the only declaration that files name.
 func One(files []string) (string, error) {
 	paths, err := Declarations(files, false)
@@ -71,9 +100,10 @@ func One(files []string) (string, error) {
 	return paths[0], nil
 }
 
-// isDeclaration tells declarations from their tests and from other files.
+// isDeclaration tells declarations from their tests, from what they include and from other files.
 func isDeclaration(name string) bool {
 	ext := filepath.Ext(name)
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(strings.TrimSuffix(name, ext),
-		"_test")
+	base := strings.TrimSuffix(name, ext)
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, ext) && !strings.HasSuffix(base, "_test") &&
+		!strings.HasSuffix(base, "_part")
 }

@@ -40,8 +40,10 @@ type Problem struct {
 type Document struct {
 	Root     *yaml.Node
 	Source   *Source
+	Head     string // the comment above everything
 	repairs  []repair
 	bareTags []place
+	aliases  Anchors
 }
 
 // Load reads the one document that data must hold, of at most maxBytes bytes and
@@ -66,6 +68,13 @@ func Load(data []byte, maxBytes, maxDepth int) (*Document, []Problem) {
 	if n := tooDeep(d.Root, maxDepth); n != nil {
 		return fail(n.Line, n.Column, CodeTooDeep, "the declaration is nested deeper than %d levels; flatten it",
 			maxDepth)
+	}
+	if found := d.unfold(); len(found) > 0 {
+		return nil, append(problems, found...)
+	}
+	if n := tooDeep(d.Root, maxDepth); n != nil {
+		return fail(n.Line, n.Column, CodeTooDeep, "with what its aliases stand for, the declaration is nested deeper "+
+			"than %d levels; flatten it", maxDepth)
 	}
 	return d, problems
 }
@@ -124,7 +133,7 @@ func (d *Document) read() []Problem {
 			},
 		}
 	case r.second != nil:
-		d.Root = r.root
+		d.Root, d.Head = r.root, r.head
 		return []Problem{
 			{
 				Line: r.second.Line, Column: r.second.Column, Code: CodeSeveral,
@@ -132,15 +141,19 @@ func (d *Document) read() []Problem {
 			},
 		}
 	}
-	d.Root = r.root
+	d.Root, d.Head = r.root, r.head
 	return nil
 }
+
+// Whole reports whether YAML could read all of the text.
+func (d *Document) Whole() bool { return len(d.repairs) == 0 }
 
 // reading is what came of reading a text.
 type reading struct {
 	root, second *yaml.Node // second when there is a second document
-	err          error      // io.EOF when there is none at all
-	at           int        // how many bytes the reader took, if it was asked for that
+	head         string
+	err          error // io.EOF when there is none at all
+	at           int   // how many bytes the reader took, if it was asked for that
 }
 
 // decode reads one document and looks whether a second follows.
@@ -157,7 +170,7 @@ func decode(text io.Reader) (r reading) {
 	if err := dec.Decode(&first); err != nil {
 		return reading{err: err}
 	}
-	r.root = first.Content[0]
+	r.root, r.head = first.Content[0], first.HeadComment
 	if r.root.Kind == yaml.ScalarNode && r.root.Tag == "!!null" && r.root.Value == "" {
 		return reading{err: io.EOF}
 	}

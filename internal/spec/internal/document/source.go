@@ -61,6 +61,9 @@ func (s *Source) Offset(line, column int) int {
 	return at
 }
 
+// From is the text from a byte offset on.
+func (s *Source) From(offset int) string { return s.text[offset:] }
+
 // Place is the line and column of a byte offset.
 func (s *Source) Place(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(s.text))
