@@ -85,6 +85,7 @@ func TestDeclarationsOfAConfigMap(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	including := "include: [factor_part.yaml]\n" + declared("d", "ticks.x * vars.factor")
 	revisions := func() string {
 		t.Helper()
 		graphs, err := d.engine.Graphs(ctx, "default")
@@ -116,6 +117,19 @@ func TestDeclarationsOfAConfigMap(t *testing.T) {
 			"a mistake",
 		},
 		{map[string]string{"b.yaml": declared("b", "ticks.z")}, "a2 b2 c1", "graph=b revision=2"},
+		{
+			map[string]string{"d.yaml": including, "factor_part.yaml": "vars: { factor: 1 }\n"}, "a2 b2 c1 d1",
+			"graph=d revision=1",
+		},
+		{
+			map[string]string{"d.yaml": including, "factor_part.yaml": "vars: { factor: 2 }\n"}, "a2 b2 c1 d2",
+			"graph=d revision=2",
+		},
+		{
+			map[string]string{"d.yaml": including, "factor_part.yaml": "\nvars: { factor: 2, d: '${' }\n"},
+			"a2 b2 c1 d2",
+			"factor_part.yaml:2:23: bad_reference",
+		},
 	} {
 		if step.files != nil {
 			log.Reset()

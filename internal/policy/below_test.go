@@ -22,7 +22,7 @@ func TestReadBelow(t *testing.T) {
 	for path, want := range map[string]string{
 		in("below/.hidden/a"): "in", in("link/a"): "in", in("below/../link/a"): "in", in("out"): "denied",
 		in("up/a"): "denied", in("../a"): "denied", filepath.Join(top, "a"): "denied", "/": "denied",
-		in("none"): "none", in("below"): "irregular",
+		in("none"): "none", in("../none"): "denied", in("below"): "irregular",
 	} {
 		text, err := ReadBelow(folder, path, 100)
 		_, denied := errors.AsType[*DeniedError](err)

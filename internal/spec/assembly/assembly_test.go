@@ -171,6 +171,12 @@ func TestMistakesAreToldInTheirFiles(t *testing.T) {
 		{
 			"no mapping", in("d/rules.yaml", `{"nodes": `, `[{"nodes": `), []string{"d/rules.yaml:1:"},
 		},
+		{
+			"a loop", func(f files) {
+				f["d/more.yaml"] = "vars: { limit: 5 }\nloops:\n  settle: { nods: [up] }\n"
+			},
+			[]string{"d/more.yaml:3:13: unknown_field: "},
+		},
 		{"a list", func(f files) { f["d/rules.yaml"] = "- a\n" }, []string{"d/rules.yaml:1:1: wrong_type: "}},
 		{"no section", func(f files) { f["d/more.yaml"] = "vars: 7\n" }, []string{"d/more.yaml:1:7: wrong_type: "}},
 		{"empty", func(f files) { f["d/more.yaml"] = "# nothing\n" },
@@ -189,7 +195,8 @@ func TestMistakesAreToldInTheirFiles(t *testing.T) {
 			[]string{"d/g.yaml:5:10: duplicate_key: "}},
 		{"no file", in("d/g.yaml", "rules.yaml", "nowhere.yaml"),
 			[]string{`d/g.yaml:4:34: bad_include: there is no file "d/nowhere.yaml"; `}},
-		{"an absolute path", in("d/g.yaml", "rules.yaml", "/etc/rules.yaml"), []string{"d/g.yaml:4:34: bad_include: "}},
+		{"an absolute path", in("d/g.yaml", "rules.yaml", "/etc/rules.yaml"),
+			[]string{`d/g.yaml:4:34: bad_include: "/etc/rules.yaml" is an absolute path; `}},
 		{"a reference", in("d/g.yaml", "rules.yaml", "'${FILE}'"), []string{"d/g.yaml:4:34: not_allowed: "}},
 		{"a mapping", in("d/g.yaml", "rules.yaml", "{ file: rules.yaml }"), []string{"d/g.yaml:4:34: wrong_type: "}},
 		{"no list", in("d/g.yaml", "[shared/book_part.yaml, rules.yaml]", "[]"),

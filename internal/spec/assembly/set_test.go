@@ -103,6 +103,20 @@ func TestSetWritesAnew(t *testing.T) {
 	}
 }
 
+// What would read as something else with the value put where it seems to stand is written anew, too.
+func TestSetWhereAnAliasStandsForTheVars(t *testing.T) {
+	t.Parallel()
+	const text = "graph: g\naccumulators: { a: { default: &v { x: 1, y: 2 } } }\nvars: *v\n"
+	doc, err := assembly.Make([]byte(text), one("x", "3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "graph: g\naccumulators: {a: {default: {x: 1, y: 2}}}\nvars: {x: 3, y: 2}\n"
+	if string(doc.Text) != want {
+		t.Errorf("got\n%s", doc.Text)
+	}
+}
+
 // What cannot be set is told with what could be.
 func TestCannotSet(t *testing.T) {
 	t.Parallel()

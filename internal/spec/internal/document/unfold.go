@@ -117,14 +117,12 @@ func (u *unfolder) alias(n *yaml.Node) *yaml.Node {
 	return whole
 }
 
-// copied is a copy of a node that stands at an alias.
+// copied is a copy of a node that stands at an alias. It is made whole before the bounds are looked at: what it is a
+// copy of is within them.
 func (u *unfolder) copied(n, at *yaml.Node) *yaml.Node {
 	u.nodes, u.bytes = u.nodes-1, u.bytes-len(n.Value)
 	c := &yaml.Node{
 		Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value, Line: at.Line, Column: at.Column, Alias: n,
-	}
-	if u.nodes < 0 || u.bytes < 0 {
-		return c // it is not used
 	}
 	c.Content = make([]*yaml.Node, 0, len(n.Content))
 	for _, below := range n.Content {
