@@ -184,7 +184,7 @@ func (w *wide) aggregates() tree {
 		"dev": "round((stddev(event.x) ?? 0) * 1000)", "short": "min_by(event.s, event.x)",
 		"long": "max_by(event.s, event.f)", "one": "first(event.s)", "two": "last(event.x)",
 		"half": "quantile(event.x, 0.5)", "kinds": "distinct(event.s)", "some": "collect(event.x, 3)",
-		"whole": "last(event)",
+		"best": "top(event.s, event.x, 2)", "whole": "last(event)",
 	}
 	agg := tree{"n": "count()", "s": "sum(event.x)"}
 	for _, name := range slices.Sorted(keysOf(all)) {

@@ -111,6 +111,14 @@ func TestM3Functions(t *testing.T) {
 		{"distinct(event)", []any{1, 1.0, "1", nil, []any{1}, []any{1}}, "3"},
 		{"collect(event, 2)", []any{3, nil, 1}, "[3,null]"},
 		{"len(collect(event, 9))", nil, "0"},
+		{"top(event, event, 2)", []any{3, 9, nil, 1, 7.5}, "[9,7.5]"},
+		{"top(event, event, 2)", []any{nil}, "[]"},
+		{"top(event, event, 2)", nil, "[]"},
+		{"top(event.a, event.b, 3)", []any{map[string]any{"a": 1, "b": 5}, map[string]any{"a": nil, "b": 7},
+			map[string]any{"a": 3, "b": 5}, map[string]any{"a": 4, "b": 5}}, "[null,1,3]"}, // of equal ones the first
+		{
+			"top(event, event, 2)", []any{true}, "top needs numbers, strings, times or durations to go by, got bool",
+		},
 		{"quantile(event, vars.q)", []any{5}, "5"},
 		{"quantile(event, 1)", []any{5, 1e9}, "1000000000"},
 		{"::max(max(event), vars.q)", []any{0.5}, "0.9"},
@@ -148,7 +156,11 @@ func TestCompileMistakes(t *testing.T) {
 		"count() + 'a'":              {"type_mismatch", 8},
 		"$0 + count()":               {"not_allowed", 0},
 		"count(":                     {"expression_syntax", 6},
-		"top(event.x, 1, 2)":         {"not_yet_supported", 0},
+		"top(event.x, 1)":            {"wrong_arguments", 0},
+		"top(event.x, 1, 0)":         {"invalid_argument", 0},
+		"top(event.x, 1, 1001)":      {"invalid_argument", 0},
+		"top(event.x, 1, event.k)":   {"invalid_argument", 0},
+		"top(event.x, true, 3)":      {"type_mismatch", 0},
 	} {
 		var c Calls
 		_, err := c.Compile(text, inner, outer, env, 2)
@@ -270,7 +282,7 @@ func TestCloneIsApart(t *testing.T) {
 	var c Calls
 	for _, text := range []string{
 		"count()", "sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 10)",
-		"max_by(event, event)", "stddev(event)", "last(event)",
+		"max_by(event, event)", "stddev(event)", "last(event)", "top(event, event, 4)",
 	} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			t.Fatal(err)
@@ -303,7 +315,7 @@ func FuzzDecode(f *testing.F) {
 	inner, outer, env := scopes()
 	var c Calls
 	for _, text := range []string{"sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 3)",
-		"max_by(event, event)"} {
+		"max_by(event, event)", "top(event, event, 3)"} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			f.Fatal(err)
 		}

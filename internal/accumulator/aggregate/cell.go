@@ -49,7 +49,7 @@ func (c *Calls) Check(args []boundary.Value) string {
 		if f.fn == fnCount {
 			continue
 		}
-		if _, float := args[f.x].FloatBits(); float && f.fn != fnMinBy && f.fn != fnMaxBy {
+		if _, float := args[f.x].FloatBits(); float && f.fn != fnMinBy && f.fn != fnMaxBy && f.fn != fnTop {
 			continue // every other function takes one
 		}
 		switch f.fn {
@@ -63,7 +63,7 @@ func (c *Calls) Check(args []boundary.Value) string {
 			if kind := args[f.x].Kind(); rank(kind) < 0 && kind != boundary.KindNull {
 				return fmt.Sprintf("%s needs %s, got %s", c.names[k], needs(ordered), kind)
 			}
-		case fnMinBy, fnMaxBy:
+		case fnMinBy, fnMaxBy, fnTop:
 			if kind := args[f.by].Kind(); rank(kind) < 0 && kind != boundary.KindNull {
 				return fmt.Sprintf("%s needs %s to go by, got %s", c.names[k], needs(ordered), kind)
 			}
@@ -102,6 +102,9 @@ func (c *Calls) Add(cells []Cell, at int64, args []boundary.Value) {
 			continue
 		case fnMinBy, fnMaxBy:
 			s.addBy(f.fn, v, args[f.by], at)
+			continue
+		case fnTop:
+			s.addTop(v, args[f.by], at, f.limit)
 			continue
 		}
 		if !v.IsNull() {
@@ -286,6 +289,8 @@ func (c *Calls) value(k int, s *Cell) (boundary.Value, error) {
 		return boundary.Int(s.distinct().estimate()), nil
 	case fnCollect:
 		return s.collected(), nil
+	case fnTop:
+		return s.topmost(), nil
 	case fnSum:
 		return s.total(c.names[k])
 	}

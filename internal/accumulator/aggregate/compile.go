@@ -25,21 +25,25 @@ const (
 	fnQuantile
 	fnDistinct
 	fnCollect
+	fnTop
 )
 
 // names are the functions by name; their order is that of the constants.
 var names = [...]string{"count", "sum", "mean", "min", "max", "min_by", "max_by", "first", "last", "stddev", "quantile",
-	"distinct", "collect"}
+	"distinct", "collect", "top"}
 
-// MaxCollected bounds the limit of collect.
-const MaxCollected = 10_000
+// MaxCollected bounds the limit of collect, and MaxTop how many top keeps.
+const (
+	MaxCollected = 10_000
+	MaxTop       = 1000
+)
 
 // call is one use of a function.
 type call struct {
 	fn    function
 	x, by int     // its arguments, as indexes into Calls.args; -1: none
 	q     float64 // of quantile
-	limit int     // of collect; of distinct, up to how many are counted exactly
+	limit int     // of collect and top; of distinct, up to how many are counted exactly
 }
 
 // Calls are the calls of a declaration's aggregates, each distinct one once.
@@ -107,6 +111,15 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
 				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps",
 					MaxCollected)}
+		}
+		next.limit = int(n)
+	case fnTop:
+		next.by = c.arg(fc.Args[1])
+		n, ok := constant(fc.Args[2], env, vars).AsInt()
+		if !ok || n < 1 || n > MaxTop {
+			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
+				Text: fmt.Sprintf("top needs a constant between 1 and %d as its third argument: how many it keeps",
+					MaxTop)}
 		}
 		next.limit = int(n)
 	case fnDistinct:
@@ -182,7 +195,10 @@ var folds = map[string]expression.Fold{
 		return expression.Of(boundary.KindInt)
 	})},
 	"collect": {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
-	"top":     {Later: true},
+	"top": {Min: 3, Max: 3, Result: func(args []expression.Type) (expression.Type, error) {
+		of, err := by("top")(args)
+		return expression.ListOf(of), err
+	}},
 }
 
 func sameType(t expression.Type) expression.Type { return t }

@@ -1,5 +1,5 @@
 // Package aggregate has the functions that make one value of many events: count, sum,
-// mean, min, max, min_by, max_by, first, last, stddev, quantile, distinct and collect.
+// mean, min, max, min_by, max_by, first, last, stddev, quantile, distinct, collect and top.
 //
 // [Compile] turns the text of a declaration's `aggregate` into [Calls]; a group of events
 // holds one [Cell] for each call. A cell is a plain value of fixed size: adding an event
@@ -16,7 +16,7 @@
 //
 // As in SQL, null is no value: sum, mean, min, max, min_by, max_by, stddev, quantile and
 // distinct pass it over, and give null when there was nothing else (sum and distinct give
-// 0). count counts events; first, last and collect take what is there.
+// 0). count counts events; first, last, collect and top take what is there.
 //
 // # Concurrency
 //

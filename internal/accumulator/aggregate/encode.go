@@ -120,7 +120,7 @@ func (s *Cell) decode(b []byte, fn function) (rest []byte, err error) {
 		return nil, errDamaged
 	}
 	if err == nil && s.n > 0 && s.ext == nil && (fn == fnMinBy || fn == fnMaxBy || fn == fnQuantile ||
-		fn == fnDistinct) {
+		fn == fnDistinct || fn == fnTop) {
 		err = errDamaged // what adds to it rests on it
 	}
 	return b, err
@@ -140,6 +140,8 @@ func decodeExtra(fn function, body []byte) (extra, error) {
 		return decodeDistinct(body)
 	case fnCollect:
 		return decodeList(body)
+	case fnTop:
+		return decodeTop(body)
 	}
 	return nil, errDamaged
 }

@@ -187,8 +187,9 @@ func (s *Cell) distinct() *distinct {
 	return s.ext.(*distinct)
 }
 
-func (d *distinct) add(v boundary.Value, exact int) {
-	h := hash(v)
+func (d *distinct) add(v boundary.Value, exact int) { d.addHash(hash(v), exact) }
+
+func (d *distinct) addHash(h uint64, exact int) {
 	if d.sketch != nil {
 		d.sketch.InsertHash(h)
 		return
