@@ -53,7 +53,7 @@ func TestIdentityOfFolds(t *testing.T) {
 		"go":     {"Key", "Name", "Options"}, // and emit; not the version, see 0101
 		"table":  {"Key"},                    // and emit
 		"join":   {"Sides.Names", "Sides.On"},
-		"window": {"Aggregate", "Aggregate.Expr", "Aggregate.Name", "Every", "Key", "Size"},
+		"window": {"Aggregate", "Aggregate.Expr", "Aggregate.Name", "Every", "Gap", "Key", "Size"},
 	}
 	kinds := new(builtin.Kinds).Declared().Accumulators
 	if len(kinds) != len(want) {

@@ -133,6 +133,7 @@ func (w *wide) drawBatch(in *wideInput) {
 	w.maybe(2, b, "interval", w.ms(200, 3000))
 	if w.maybe(4, b, "flush", "epoch"); w.asOne && w.one(2) {
 		b["flush"] = "epoch"
+		delete(b, "size")
 	}
 	if len(b) == 0 {
 		b["size"] = 3
@@ -142,10 +143,17 @@ func (w *wide) drawBatch(in *wideInput) {
 
 func (w *wide) drawWindow(in *wideInput) {
 	win, step := tree{"aggregate": w.aggregates()}, 300+w.r.IntN(5000)
-	if w.one(2) {
+	forms := 5
+	if w.asOne {
+		forms = 4 // groups are of windows that all keys have in common
+	}
+	switch w.r.IntN(forms) {
+	case 0, 1:
 		win["tumbling"] = fmt.Sprintf("%dms", step)
-	} else {
+	case 2, 3:
 		win["hopping"] = tree{"size": fmt.Sprintf("%dms", step*(1+w.r.IntN(3))), "every": fmt.Sprintf("%dms", step)}
+	default:
+		win["session"] = w.ms(50, 3000)
 	}
 	w.maybe(2, win, "lateness", w.ms(1, 3000))
 	w.maybe(6, win, "idle", w.ms(2000, 9000))
@@ -167,8 +175,8 @@ func (w *wide) drawWindow(in *wideInput) {
 		if w.one(3) {
 			win["key"] = []string{"event.k", "event.g"}
 		}
-		if in.acc["global"] != nil || !w.keyed {
-			if w.maybe(3, win, "groups", w.pick("all", "all", "each")); w.asOne && w.one(2) {
+		if win["session"] == nil && (in.acc["global"] != nil || !w.keyed) {
+			if w.maybe(3, win, "groups", w.pick("all", "all", "each")); w.asOne {
 				win["groups"] = w.pick("all", "each")
 			}
 			in.grouped = win["groups"] == "all"

@@ -262,7 +262,7 @@ func (w *wide) drawStage() {
 	}
 	switch kind {
 	case "window":
-		stage["window"] = tree{"tumbling": w.ms(200, 3000), "key": "event.k",
+		stage["window"] = tree{w.pick("tumbling", "tumbling", "session"): w.ms(200, 3000), "key": "event.k",
 			"aggregate": tree{"n": "count()", "s": "sum(event.x)"}}
 		read = w.pick("stage.n", "stage.s")
 	case "fold":

@@ -21,7 +21,7 @@ func undrawn() map[string]string {
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes": unbuilt, "loops.*.budget": unbuilt, "accumulators.*.window.session": unbuilt,
+		"lanes": unbuilt, "loops.*.budget": unbuilt,
 		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt,
 		"outputs.*.key": unbuilt,
 		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",

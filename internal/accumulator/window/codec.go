@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"strconv"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 )
 
 // The first byte of a window's state: in one piece, or in parts that were joined. The second says
@@ -27,7 +27,7 @@ const (
 type handle struct {
 	p         *Program
 	seed      maphash.Seed // of the hashes in the panes
-	wm        watermark
+	wm        watermark.Watermark
 	earlyAt   int64
 	astray    bool
 	instances []instanceHandle
@@ -43,8 +43,8 @@ type instanceHandle struct {
 
 // State implements [fold.Keeper].
 func (w *Window) State() fold.State {
-	h := &handle{p: w.p, seed: w.seed, wm: w.wm, earlyAt: w.earlyAt, astray: w.astray, closed: w.closed, owed: w.owed}
-	h.wm.parts = slices.Clone(w.wm.parts)
+	h := &handle{p: w.p, seed: w.seed, wm: w.wm.Clone(), earlyAt: w.earlyAt, astray: w.astray, closed: w.closed,
+		owed: w.owed}
 	h.instances = make([]instanceHandle, len(w.instances))
 	for i, p := range w.instances {
 		h.instances[i] = instanceHandle{p.number, p.start, p.end, p.pages, p.n}
@@ -58,10 +58,8 @@ func (w *Window) Resume(s fold.State) {
 	h := s.(*handle)
 	w.gen = new(fold.Generation)
 	w.seed = h.seed
-	w.wm, w.earlyAt, w.closed, w.owed = h.wm, h.earlyAt, h.closed, h.owed
-	w.wm.parts = slices.Clone(h.wm.parts)
-	w.wm.lateness, w.wm.silence = int64(w.p.Lateness), int64(w.p.Idle)
-	w.wm.last, w.astray = -1, h.astray
+	w.wm.Resume(&h.wm)
+	w.earlyAt, w.astray, w.closed, w.owed = h.earlyAt, h.astray, h.closed, h.owed
 	w.instances, w.panes, w.last = make([]*instance, len(h.instances)), 0, nil
 	w.failures.Take()
 	for i, p := range h.instances {
@@ -87,15 +85,7 @@ func (h *handle) AppendHead(dst []byte) []byte {
 
 // appendHead writes all but the panes.
 func (h *handle) appendHead(dst []byte) []byte {
-	dst = binary.AppendVarint(dst, h.wm.mark)
-	dst = binary.AppendUvarint(dst, uint64(len(h.wm.parts)))
-	for _, p := range h.wm.parts {
-		dst = binary.AppendUvarint(dst, uint64(len(p.name)))
-		dst = append(dst, p.name...)
-		dst = binary.AppendVarint(dst, p.max)
-		dst = append(dst, fold.BoolByte(p.idle))
-		dst = binary.AppendVarint(dst, p.since)
-	}
+	dst = h.wm.Append(dst)
 	dst = binary.AppendVarint(dst, h.earlyAt)
 	dst = binary.AppendUvarint(dst, uint64(h.closed))
 	dst = binary.AppendUvarint(dst, uint64(len(h.instances)))
@@ -129,20 +119,24 @@ func (h *handle) Parts() func(yield func(fold.Part) bool) {
 
 func (h *handle) appendPage(dst []byte, pg *page, n int) []byte {
 	for _, g := range pg.panes[:n] {
-		dst = g.key.AppendBinary(dst)
-		dst = binary.AppendVarint(dst, g.owes)
-		dst = binary.AppendVarint(dst, g.at)
-		dst = append(dst, fold.BoolByte(g.dirty))
-		dst = g.first.AppendBinary(dst)
-		dst = g.last.AppendBinary(dst)
-		dst = h.p.calls.Append(dst, g.cells)
+		dst = g.append(dst, h.p)
 	}
 	return dst
 }
 
+func (g *pane) append(dst []byte, p *Program) []byte {
+	dst = g.key.AppendBinary(dst)
+	dst = binary.AppendVarint(dst, g.owes)
+	dst = binary.AppendVarint(dst, g.at)
+	dst = append(dst, fold.BoolByte(g.dirty))
+	dst = g.first.AppendBinary(dst)
+	dst = g.last.AppendBinary(dst)
+	return p.calls.Append(dst, g.cells)
+}
+
 // Decode implements [fold.Keeper].
 func (w *Window) Decode(data []byte) (fold.State, error) {
-	h := &handle{p: w.p, seed: w.seed, wm: newWatermark(w.p.Lateness, w.p.Idle), earlyAt: noTime}
+	h := &handle{p: w.p, seed: w.seed, wm: watermark.New(w.p.Lateness, w.p.Idle), earlyAt: watermark.NoTime}
 	if len(data) == 0 {
 		return h, nil
 	}
@@ -186,22 +180,15 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 }
 
 func (w *Window) decodeHead(r *fold.Reader, h *handle, format byte) {
-	h.wm.mark = r.Varint()
-	for range r.Count() {
-		p := partition{name: r.Text(), max: r.Varint(), idle: r.Uvarint() == 1, since: noTime}
-		if format >= timed {
-			p.since = r.Varint()
-		}
-		h.wm.parts = append(h.wm.parts, p)
-	}
+	h.wm.Read(r, format >= timed)
 	switch {
 	case format >= timed:
 		h.earlyAt = r.Varint()
 	case r.Uvarint() == 1:
-		h.earlyAt = noTime + 1 // at once: how long it waited was not kept
+		h.earlyAt = watermark.NoTime + 1 // at once: how long it waited was not kept
 	}
 	if w.p.Early == 0 {
-		h.earlyAt = noTime
+		h.earlyAt = watermark.NoTime
 	}
 	h.closed = int(r.Uvarint())
 	for range r.Count() {
@@ -222,23 +209,26 @@ func (w *Window) decodeHead(r *fold.Reader, h *handle, format byte) {
 func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
 	pg := &page{}
 	for i := range n {
-		g := &pane{
-			key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1,
-			first: r.Position(), last: r.Position(),
-		}
-		g.cells = make([]aggregate.Cell, w.p.calls.Len())
-		r.Nested(func(data []byte) (rest []byte, err error) { return w.p.calls.Decode(data, g.cells) })
-		if len(w.p.keys) > 0 && r.Err() == nil {
-			if fold.CheckKey(g.key, "") != nil {
-				r.Fail(fold.ErrForeign)
-			} else {
-				g.hash = hashKey(w.seed, g.key)
-			}
-		}
-		h.owed += g.owes
-		pg.panes[i] = g
+		pg.panes[i] = new(w.readPane(r))
+		h.owed += pg.panes[i].owes
 	}
 	return pg
+}
+
+func (b *base) readPane(r *fold.Reader) pane {
+	g := pane{
+		key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1,
+		first: r.Position(), last: r.Position(), cells: make([]aggregate.Cell, b.p.calls.Len()),
+	}
+	r.Nested(func(data []byte) (rest []byte, err error) { return b.p.calls.Decode(data, g.cells) })
+	if len(b.p.keys) > 0 && r.Err() == nil {
+		if fold.CheckKey(g.key, "") != nil {
+			r.Fail(fold.ErrForeign)
+		} else {
+			g.hash = hashKey(b.seed, g.key)
+		}
+	}
+	return g
 }
 
 // paneBytes is about what a pane takes beside its key and its cells: the pane, its place and what finds it.

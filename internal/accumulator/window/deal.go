@@ -1,10 +1,8 @@
 package window
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -14,8 +12,8 @@ func (w *Window) Deal(states []fold.State, mine func(key boundary.Value) bool, _
 	made := New(w.p)
 	for _, s := range states {
 		h := s.(*handle)
-		made.wm.join(&h.wm)
-		if h.earlyAt != noTime && (made.earlyAt == noTime || h.earlyAt < made.earlyAt) {
+		made.wm.Join(&h.wm)
+		if h.earlyAt != watermark.NoTime && (made.earlyAt == watermark.NoTime || h.earlyAt < made.earlyAt) {
 			made.earlyAt = h.earlyAt
 		}
 		made.astray = made.astray || h.astray
@@ -24,7 +22,7 @@ func (w *Window) Deal(states []fold.State, mine func(key boundary.Value) bool, _
 		h := s.(*handle)
 		for k := range h.instances {
 			old := &h.instances[k]
-			if (k < h.closed) != (old.end <= made.wm.mark) {
+			if (k < h.closed) != (old.end <= made.wm.Mark) {
 				return nil, fold.ErrNotInStep
 			}
 			made.adopt(old, mine)
@@ -53,20 +51,4 @@ func (w *Window) adopt(old *instanceHandle, mine func(key boundary.Value) bool) 
 		w.panes++
 		w.owed += g.owes
 	}
-}
-
-// join takes in how far another watermark over the same events has come.
-func (w *watermark) join(o *watermark) {
-	w.mark = max(w.mark, o.mark)
-	for _, p := range o.parts {
-		i := slices.IndexFunc(w.parts, func(q partition) bool { return q.name == p.name })
-		if i < 0 {
-			w.parts = append(w.parts, partition{name: p.name, max: p.max, since: p.since, idle: p.idle})
-			continue
-		}
-		q := &w.parts[i]
-		q.max, q.since, q.idle = max(q.max, p.max), max(q.since, p.since), q.idle && p.idle
-	}
-	slices.SortFunc(w.parts, func(a, b partition) int { return cmp.Compare(a.name, b.name) })
-	w.last = -1
 }

@@ -4,17 +4,19 @@
 // [Declared] is what a declaration asks of it, a [Program] that, checked and typed once, and a [Window]
 // its fold; window.go is where to begin. The words:
 //
-//   - An *instance* is one window on the grid: from its start up to its end (grid.go).
+//   - An *instance* is one window on the grid: from its start up to its end (package grid).
 //   - A *pane* is what one key has in one instance: cells that aggregate, and how many
 //     events no boundary accounts for yet (panes.go). A checkpoint keeps panes by the page.
-//   - The *watermark* is how far event time has come, partition by partition (watermark.go).
+//   - The *watermark* is how far event time has come, partition by partition (package watermark).
 //     When it reaches an instance's end the instance is handed over (emit.go). It is then
 //     forgotten, or kept for `retain` under `late: update`.
+//   - A *session* is a window of one key that ends with a pause: a pane with times of its own (session.go). [Sessions]
+//     folds into these, on a *shelf* of slots that are used again (shelf.go).
 //
 // # Late events
 //
-// An event is late when the last instance that contains it is gone; the fold then changes
-// nothing and says what becomes of the event (lateness.go).
+// An event is late when the last instance that contains it is gone, or a session of it alone would be; the fold then
+// changes nothing and says what becomes of the event (lateness.go).
 //
 // # Memory
 //

@@ -12,17 +12,17 @@ import (
 // of the others it is told: of each that completes something, and before its next own event of the newest.
 
 // Vouches implements [fold.Vouching].
-func (w *Window) Vouches(f *fold.Facts) bool {
+func (w *base) Vouches(f *fold.Facts) bool {
 	return w.p.timed && !w.p.follows && w.p.calls.Check(f.Args) == ""
 }
 
 // Elsewhere implements [fold.Vouching].
 func (w *Window) Elsewhere(now time.Time, stream string, at, number int64,
 	out []boundary.Boundary) []boundary.Boundary {
-	if _, end := w.grid.window(w.grid.latest(at)); end <= w.kept() {
+	if _, end := w.grid.Window(w.grid.Latest(at)); end <= w.kept() {
 		return out // it came too late there, and says nothing of the time
 	}
-	if w.wm.saw(stream, at, now.UnixNano(), number) {
+	if w.wm.Saw(stream, at, now.UnixNano(), number) {
 		return w.advance(out)
 	}
 	return out
@@ -31,33 +31,16 @@ func (w *Window) Elsewhere(now time.Time, stream string, at, number int64,
 // Until implements [fold.Vouching].
 func (w *Window) Until(at int64) int64 {
 	mark := at - int64(w.p.Lateness)
-	next := w.grid.nextEnd(mark)
+	next := w.grid.NextEnd(mark)
 	if w.p.Late == "update" {
 		retain := int64(w.p.Retain)
-		next = min(next, w.grid.nextEnd(mark-retain)+retain)
+		next = min(next, w.grid.NextEnd(mark-retain)+retain)
 	}
 	return next + int64(w.p.Lateness)
 }
 
-// nextEnd is when the first window ends that has not ended at t.
-func (g *grid) nextEnd(t int64) int64 {
-	n := g.latest(t)
-	for _, end := g.window(n); end <= t; _, end = g.window(n) {
-		n++
-	}
-	for {
-		_, end := g.window(n - 1)
-		if end <= t {
-			break
-		}
-		n--
-	}
-	_, end := g.window(n)
-	return end
-}
-
 // Order implements [fold.Vouching]: by when the windows end, and then by the key.
-func (w *Window) Order(a, b boundary.Value) int {
+func (w *base) Order(a, b boundary.Value) int {
 	return cmp.Or(endOf(a).Compare(endOf(b)), orderKeys(a.Field("key"), b.Field("key")))
 }
 

@@ -3,7 +3,7 @@ package window
 import (
 	"time"
 
-	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -23,24 +23,8 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 		return w.emitAll(p, m, panes, out)
 	}
 	for _, g := range panes {
-		slots := make([]boundary.Value, 0, w.p.shape.Len())
-		slots = w.p.keyFields.Append(slots, g.key)
-		slots = append(slots, moment1970(p.start), moment1970(p.end))
-		slots, bad := w.appendResults(slots, g)
 		events := w.account(p, g, m)
-		if bad != nil {
-			w.fail(p, g, m, bad, events)
-			continue
-		}
-		v := boundary.Object(w.p.shape, w.appendMood(slots, m))
-		b := boundary.Boundary{
-			Value: v, First: g.first, Last: g.last, At: time.Unix(0, g.at).UTC(), Events: events, Size: v.Size(),
-			Links: g.links,
-		}
-		if w.p.givesKey {
-			b.Key = boundary.KeyOf(g.key)
-		}
-		out = append(out, b)
+		out = w.hand(g, p.start, p.end, m, events, out)
 	}
 	return out
 }
@@ -49,13 +33,13 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
 	rows := make([]boundary.Value, 0, len(panes))
 	b := boundary.Boundary{}
-	latest := int64(noTime)
+	latest := int64(watermark.NoTime)
 	for _, g := range panes {
 		slots := w.p.keyFields.Append(make([]boundary.Value, 0, w.p.row.Len()), g.key)
 		slots, bad := w.appendResults(slots, g)
 		events := w.account(p, g, m)
 		if bad != nil {
-			w.fail(p, g, m, bad, events)
+			w.fail(g, p.start, p.end, m, bad, events)
 			continue
 		}
 		rows = append(rows, boundary.Object(w.p.row, slots))
@@ -91,43 +75,3 @@ func (w *Window) account(p *instance, g *pane, m mood) (events int64) {
 	g.dirty = false
 	return events
 }
-
-func (w *Window) appendResults(slots []boundary.Value, g *pane) ([]boundary.Value, *fold.BadEvent) {
-	for i, r := range w.p.results {
-		v, err := w.p.calls.Eval(r, g.cells, &w.env, w.p.outer)
-		if err != nil {
-			return slots, resultFault(w.p.Aggregate[i].Name, err)
-		}
-		slots = append(slots, v)
-	}
-	return slots, nil
-}
-
-func (w *Window) appendMood(slots []boundary.Value, m mood) []boundary.Value {
-	if w.p.Late == "update" {
-		slots = append(slots, boundary.Bool(m == moodUpdate))
-	}
-	if w.p.Early > 0 {
-		slots = append(slots, boundary.Bool(m == moodEarly))
-	}
-	return slots
-}
-
-// failedShape is what a dead letter says of a pane without a result.
-var failedShape = boundary.NewShape("key", "start", "end")
-
-// fail keeps a pane that has no result for a dead letter. Of an early result none is
-// made: the complete one will tell.
-func (w *Window) fail(p *instance, g *pane, m mood, bad *fold.BadEvent, events int64) {
-	if m == moodEarly {
-		return
-	}
-	f := fold.Failure{Bad: bad, Events: events, Last: g.last}
-	f.Value = boundary.Object(failedShape, []boundary.Value{g.key, moment1970(p.start), moment1970(p.end)})
-	if w.p.givesKey {
-		f.Key = boundary.KeyOf(g.key)
-	}
-	w.failures.Put(f)
-}
-
-func moment1970(ns int64) boundary.Value { return boundary.Time(time.Unix(0, ns)) }

@@ -24,8 +24,10 @@ func Kind() decode.Kind[spec.AccumulatorConfig] {
 type Declared struct {
 	// Size is how long a window is, Every how far apart two begin: equal for tumbling windows.
 	Size, Every time.Duration
-	Lateness    time.Duration // how far events may be out of order; default 0
-	Idle        time.Duration // a partition silent for so long holds nothing up; 0: never
+	// Gap is the pause that ends a session; 0 for windows on the grid.
+	Gap      time.Duration
+	Lateness time.Duration // how far events may be out of order; default 0
+	Idle     time.Duration // a partition silent for so long holds nothing up; 0: never
 	// Late is what becomes of an event whose windows have closed: "drop" (default),
 	// "dead_letter", "update", or "side": it goes to the input LateInput.
 	Late      string
@@ -44,8 +46,12 @@ func defaults() Declared { return Declared{Late: latePolicies.Default(), Groups:
 
 // Canonical implements [spec.AccumulatorConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
-	t.Span("size", c.Size)
-	t.Span("every", c.Every)
+	if c.Gap > 0 {
+		t.Span("session", c.Gap)
+	} else {
+		t.Span("size", c.Size)
+		t.Span("every", c.Every)
+	}
 	t.Span("lateness", c.Lateness)
 	t.Span("idle", c.Idle)
 	t.Text("late", c.Late)
@@ -68,6 +74,9 @@ func (c Declared) Canonical(t *meaning.Tree) {
 // aggregated. When and what a window hands over may change.
 func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 	var b strings.Builder
+	if c.Gap > 0 {
+		fmt.Fprintf(&b, "session/%d/", c.Gap)
+	}
 	fmt.Fprintf(&b, "%d/%d/%q/%q/%s", c.Size, c.Every, a.Timezone, a.Time.Text, a.TimeUnit)
 	for _, k := range c.Key {
 		fmt.Fprintf(&b, "/%q", k.Text)

@@ -7,7 +7,7 @@ import (
 )
 
 // late says what becomes of a late event.
-func (w *Window) late(in *fold.Input) fold.Verdict {
+func (w *base) late(in *fold.Input) fold.Verdict {
 	w.noteLate(in.Number, in.Facts.At)
 	switch w.p.Late {
 	case "side":
@@ -21,17 +21,17 @@ func (w *Window) late(in *fold.Input) fold.Verdict {
 }
 
 // Lateness implements [fold.Dropping].
-func (w *Window) Lateness() (l fold.Lateness, ok bool) {
+func (w *base) Lateness() (l fold.Lateness, ok bool) {
 	return w.lateness, w.lateness.Events > 0 && w.p.Late != "side" && w.p.Late != "dead_letter"
 }
 
 // noteLate takes note of a late event.
-func (w *Window) noteLate(number, at int64) {
+func (w *base) noteLate(number, at int64) {
 	l := &w.lateness
-	p := w.wm.slowest()
+	p := w.wm.Slowest()
 	behind := func(at time.Time) time.Duration { return l.MoverAt.Sub(at) }
-	if l.Events++; p != nil && (l.Events == 1 || p.max-at > int64(behind(l.WorstAt))) {
+	if l.Events++; p != nil && (l.Events == 1 || p.Max-at > int64(behind(l.WorstAt))) {
 		l.Worst, l.WorstAt = number, time.Unix(0, at).UTC()
-		l.Mover, l.MoverAt = p.mover, time.Unix(0, p.max).UTC()
+		l.Mover, l.MoverAt = p.Mover, time.Unix(0, p.Max).UTC()
 	}
 }

@@ -70,11 +70,18 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		return nil, ds
 	}
 	return &fold.Program{
-		New: func() fold.Fold { return New(w) }, Type: w.typ, Shape: w.shape,
+		New: w.fold, Type: w.typ, Shape: w.shape,
 		Keys: w.keys, Groups: w.keyFields, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
 		FactsOnly: true,
 		Ticks:     !w.timed || c.Idle > 0 || c.Early > 0, Together: c.Early > 0,
 	}, nil
+}
+
+func (w *Program) fold() fold.Fold {
+	if w.Gap > 0 {
+		return NewSessions(w)
+	}
+	return New(w)
 }
 
 // stage is where aggregates fail.

@@ -10,7 +10,7 @@ import (
 // that nobody is waited for (M26). It reports whether anything was handed over or forgotten.
 func (w *Window) Quiet(now time.Time, out []boundary.Boundary) ([]boundary.Boundary, bool) {
 	at, ok := w.QuietDue()
-	if !ok || now.Before(at) || !w.wm.to(now.UnixNano()-int64(w.p.Lateness)) {
+	if !ok || now.Before(at) || !w.wm.To(now.UnixNano()-int64(w.p.Lateness)) {
 		return out, false
 	}
 	return w.advance(out), true

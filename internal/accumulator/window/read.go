@@ -29,7 +29,7 @@ var fields = []decode.Field[Declared]{
 		w.Every = w.Size
 	}},
 	{Name: "hopping", Read: readHopping},
-	{Name: "session"},
+	{Name: "session", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Gap) }},
 	{Name: "lateness", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
 		readSpan(d, v, 0, &w.Lateness)
 	}},
@@ -51,7 +51,8 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 	}
 	kinds := []string{"tumbling", "hopping", "session"}
 	if _, ok := d.Exclusive(got, "the window", kinds); !ok {
-		d.Report(v.Whole(), decode.CodeMissingKind, "", "the window does not say what it is; give tumbling or hopping")
+		d.Report(v.Whole(), decode.CodeMissingKind, "",
+			"the window does not say what it is; give tumbling, hopping or session")
 	}
 	retain, hasRetain := got["retain"]
 	switch {
@@ -62,7 +63,11 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 		d.Report(retain.Whole(), decode.CodeConflict, "",
 			"retain is for late: update alone; remove it or let late be update")
 	}
-	if all, ok := got["groups"]; ok && w.Groups == "all" && !got["key"].Given() {
+	all, ok := got["groups"]
+	if ok && w.Groups == "all" && got["session"].Given() {
+		d.Report(all.Whole(), decode.CodeConflict, "",
+			"groups: all is for windows that all groups have in common, and each has sessions of its own; remove it")
+	} else if ok && w.Groups == "all" && !got["key"].Given() {
 		d.Report(all.Whole(), decode.CodeConflict, "",
 			"groups: all lists the groups of a key, and there is none; add key or remove groups")
 	}

@@ -3,6 +3,7 @@ package window
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -17,26 +18,26 @@ const maxAhead = time.Hour
 // is so until its next event. What is due stays due when it was, at once where that has passed, and
 // is put off by no more than `early`. A watermark of arrival time that is far ahead is a wrong
 // clock's, see [Window.setBack].
-func (w *Window) Restarted(now time.Time) {
+func (w *base) Restarted(now time.Time) {
 	engine := now.UnixNano()
-	for i := range w.wm.parts {
-		w.wm.parts[i].since = engine
+	for i := range w.wm.Parts {
+		w.wm.Parts[i].Since = engine
 	}
-	if w.earlyAt != noTime {
+	if w.earlyAt != watermark.NoTime {
 		w.earlyAt = min(w.earlyAt, engine+int64(w.p.Early))
 	}
-	w.astray = !w.p.timed && w.wm.mark > engine-int64(w.p.Lateness)+int64(maxAhead)
+	w.astray = !w.p.timed && w.wm.Mark > engine-int64(w.p.Lateness)+int64(maxAhead)
 }
 
 // Unheard implements [fold.Hearing]. What is short against a silence is not counted: between two such there was time
 // to hear of somebody, and a stream that gives nothing is not to be waited for for ever.
-func (w *Window) Unheard(d time.Duration) bool {
-	if w.wm.silence == 0 || d < time.Duration(w.wm.silence)/10 {
+func (w *base) Unheard(d time.Duration) bool {
+	if w.wm.Silence == 0 || d < time.Duration(w.wm.Silence)/10 {
 		return false
 	}
-	for i := range w.wm.parts {
-		if p := &w.wm.parts[i]; p.since != noTime {
-			p.since += int64(d)
+	for i := range w.wm.Parts {
+		if p := &w.wm.Parts[i]; p.Since != watermark.NoTime {
+			p.Since += int64(d)
 		}
 	}
 	return true
@@ -53,12 +54,12 @@ func (w *Window) setBack(engine int64, out []boundary.Boundary) []boundary.Bound
 			out = w.emit(p, moodFinal, p.sorted(), out)
 		}
 	}
-	w.wm.mark = engine - int64(w.p.Lateness)
+	w.wm.Mark = engine - int64(w.p.Lateness)
 	number, kept := w.closed, w.instances[:0:0]
 	w.closed = 0
 	for i, p := range w.instances {
 		closed := i < number
-		if closed && p.end > w.wm.mark || !closed && p.start > engine {
+		if closed && p.end > w.wm.Mark || !closed && p.start > engine {
 			w.panes -= p.n
 			continue
 		}

@@ -2,13 +2,14 @@ package window
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/grid"
+	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 )
@@ -23,25 +24,14 @@ const (
 // Window folds events into panes by window and key, and hands the aggregates over when the
 // watermark says that a window is complete (M3).
 type Window struct {
-	p    *Program
-	grid grid
-	seed maphash.Seed // of the index, and seen nowhere else
-	env  expression.Env
-
-	gen       *fold.Generation // what newer generations own no snapshot holds, see panes
-	wm        watermark
+	base
+	grid      grid.Grid
 	instances []*instance // by number, which is the order of their ends
 	closed    int         // how many of them have been handed over: the first ones
 	panes     int         // in all of them
-	owed      int64       // events that no boundary accounts for yet
-	// earlyAt is when changed panes are handed over next, in engine time; noTime: nothing has changed.
-	earlyAt int64
-	astray  bool // the watermark is a wrong clock's, until the next tick
 
-	last     *instance // of the last event
-	failures fold.Failures
-	lateness fold.Lateness
-	updates  []*instance // scratch
+	last    *instance   // of the last event
+	updates []*instance // scratch
 }
 
 // instance is one window.
@@ -51,13 +41,9 @@ type instance struct {
 	panes
 }
 
-// New makes an empty window.
+// New makes an empty window on the grid.
 func New(p *Program) *Window {
-	return &Window{
-		p: p, grid: newGrid(p.Size, p.Every, p.zone), seed: maphash.MakeSeed(),
-		gen: new(fold.Generation), earlyAt: noTime,
-		wm: newWatermark(p.Lateness, p.Idle),
-	}
+	return &Window{base: newBase(p), grid: grid.New(p.Size, p.Every, p.zone)}
 }
 
 // Add implements [fold.Folder].
@@ -72,18 +58,15 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 		if w.astray {
 			out = w.setBack(engine, out)
 		}
-		if w.wm.to(engine - int64(w.p.Lateness)) {
+		if w.wm.To(engine - int64(w.p.Lateness)) {
 			out = w.advance(out)
 		}
 	}
-	newest := w.grid.latest(f.At)
-	if _, end := w.grid.window(newest); end <= w.kept() {
+	newest := w.grid.Latest(f.At)
+	if _, end := w.grid.Window(newest); end <= w.kept() {
 		return out, w.late(in)
 	}
-	hash := uint64(0)
-	if len(w.p.keys) > 0 {
-		hash = hashKey(w.seed, f.Key)
-	}
+	hash := w.hash(f)
 	if !w.room(newest, hash, f) {
 		in.Bad = &fold.BadEvent{Stage: "window", Code: "window_full", Text: fmt.Sprintf(
 			"more than %d windows or %d groups would be open; are the times right?", MaxWindows, MaxPanes)}
@@ -91,7 +74,7 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 	}
 	w.updates = w.updates[:0]
 	for n := newest; ; n-- {
-		start, end := w.grid.window(n)
+		start, end := w.grid.Window(n)
 		if end <= f.At || end <= w.kept() {
 			break
 		}
@@ -100,28 +83,20 @@ func (w *Window) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]
 		}
 		p := w.instance(n, start, end)
 		w.fold(p, hash, f, in.Event, in.At.UnixNano(), n == newest)
-		if end <= w.wm.mark {
+		if end <= w.wm.Mark {
 			w.updates = append(w.updates, p)
 		}
 	}
 	for _, p := range slices.Backward(w.updates) {
 		out = w.update(p, hash, f.Key, out)
 	}
-	if w.p.Early > 0 && w.earlyAt == noTime {
+	if w.p.Early > 0 && w.earlyAt == watermark.NoTime {
 		w.earlyAt = engine + int64(w.p.Early)
 	}
-	if w.p.timed && !w.p.follows && w.wm.saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
+	if w.p.timed && !w.p.follows && w.wm.Saw(in.Event.Pos.Stream, f.At, engine, in.Number) {
 		out = w.advance(out)
 	}
 	return out, fold.Folded
-}
-
-// kept is the time before which windows are gone: those that end then or earlier.
-func (w *Window) kept() int64 {
-	if w.p.Late != "update" || w.wm.mark == noTime {
-		return w.wm.mark
-	}
-	return w.wm.mark - int64(w.p.Retain)
 }
 
 // room reports whether the event fits the bounds. Near them it looks closely.
@@ -132,7 +107,7 @@ func (w *Window) room(newest int64, hash uint64, f *fold.Facts) bool {
 	}
 	instances, panes := len(w.instances), w.panes
 	for n := newest; ; n-- {
-		start, end := w.grid.window(n)
+		start, end := w.grid.Window(n)
 		if end <= f.At || end <= w.kept() {
 			break
 		}
@@ -169,7 +144,7 @@ func (w *Window) instance(n, start, end int64) *instance {
 	i, found := w.search(n)
 	if !found {
 		w.instances = slices.Insert(w.instances, i, &instance{number: n, start: start, end: end})
-		if end <= w.wm.mark {
+		if end <= w.wm.Mark {
 			w.closed++ // it would have been handed over, had there been anything in it
 		}
 	}
@@ -201,7 +176,7 @@ func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Even
 // advance hands over the windows that are complete, and forgets those that nothing can
 // change any more.
 func (w *Window) advance(out []boundary.Boundary) []boundary.Boundary {
-	for w.closed < len(w.instances) && w.instances[w.closed].end <= w.wm.mark {
+	for w.closed < len(w.instances) && w.instances[w.closed].end <= w.wm.Mark {
 		p := w.instances[w.closed]
 		w.closed++
 		out = w.emit(p, moodFinal, p.sorted(), out)
@@ -227,7 +202,7 @@ func (w *Window) update(p *instance, hash uint64, key boundary.Value, out []boun
 
 // early hands over the panes of open windows that have changed since.
 func (w *Window) early(out []boundary.Boundary) []boundary.Boundary {
-	w.earlyAt = noTime
+	w.earlyAt = watermark.NoTime
 	for _, p := range w.instances[w.closed:] {
 		panes := p.sorted()
 		changed := slices.ContainsFunc(panes, func(g *pane) bool { return g.dirty })
@@ -243,17 +218,11 @@ func (w *Window) early(out []boundary.Boundary) []boundary.Boundary {
 
 // Due implements [fold.Folder].
 func (w *Window) Due() (time.Time, bool) {
-	at, ok := w.wm.due()
+	at, ok := w.dueBesides()
 	sooner := func(t int64) {
 		if !ok || t < at {
 			at, ok = t, true
 		}
-	}
-	if w.earlyAt != noTime {
-		sooner(w.earlyAt)
-	}
-	if w.astray {
-		sooner(noTime + 1) // at once
 	}
 	if !w.p.timed {
 		if w.closed < len(w.instances) {
@@ -269,17 +238,17 @@ func (w *Window) Due() (time.Time, bool) {
 // Tick implements [fold.Folder].
 func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary {
 	engine := now.UnixNano()
-	moved := w.wm.tick(engine)
+	moved := w.wm.Tick(engine)
 	if w.astray {
 		out = w.setBack(engine, out)
 	}
 	if !w.p.timed {
-		moved = w.wm.to(engine - int64(w.p.Lateness))
+		moved = w.wm.To(engine - int64(w.p.Lateness))
 	}
 	if moved {
 		out = w.advance(out)
 	}
-	if w.earlyAt != noTime && engine >= w.earlyAt {
+	if w.earlyAt != watermark.NoTime && engine >= w.earlyAt {
 		out = w.early(out)
 	}
 	return out
@@ -287,21 +256,8 @@ func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundar
 
 // End hands over all that is open: no event comes any more.
 func (w *Window) End(out []boundary.Boundary) []boundary.Boundary {
-	if len(w.instances) > 0 && w.wm.to(math.MaxInt64) {
+	if len(w.instances) > 0 && w.wm.To(math.MaxInt64) {
 		out = w.advance(out)
 	}
 	return out
-}
-
-// Open implements [fold.Keeper].
-func (w *Window) Open() int64 { return w.owed }
-
-// Failures implements [fold.Failing]: panes that could not be handed over.
-func (w *Window) Failures() *fold.Failures { return &w.failures }
-
-// Partition implements [fold.Partitioned]: the stream is waited for.
-func (w *Window) Partition(stream string, now time.Time) {
-	if w.p.timed {
-		w.wm.part(stream, now.UnixNano())
-	}
 }

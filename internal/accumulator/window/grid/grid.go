@@ -1,31 +1,34 @@
-package window
+// Package grid says where windows begin and end. It knows no clock and starts nothing.
+package grid
 
 import "time"
 
-// grid says where windows begin and end. Times are nanoseconds since 1970.
+// Grid is the windows of one length that begin one after the other. Times are nanoseconds since 1970. It belongs to one
+// goroutine: it keeps its last answer.
 //
 // Windows are counted on the wall clock: a window begins when the clock of the zone first
 // reads a multiple of every, counted from midnight of 1970-01-01, and ends when it first
 // reads size more. In UTC that is plain arithmetic. Elsewhere a window of a day lasts from
 // midnight to midnight, 23 or 25 hours when the clock is set; of shorter windows, the one
 // in which the clock is set back lasts longer, and those that the clock skips do not exist.
-type grid struct {
+type Grid struct {
 	size, every int64
 	zone        *time.Location // nil: UTC
-	// The last answer of at, which most events share: [start, next) and the window's number.
+	// The last answer of Latest, which most events share: [start, next) and the window's number.
 	start, next, number int64
 }
 
-func newGrid(size, every time.Duration, zone *time.Location) grid {
+// New makes a grid of windows of size, of which one begins every so often on the clock of zone.
+func New(size, every time.Duration, zone *time.Location) Grid {
 	if zone == time.UTC {
 		zone = nil
 	}
-	return grid{size: int64(size), every: int64(every), zone: zone}
+	return Grid{size: int64(size), every: int64(every), zone: zone}
 }
 
-// latest is the number of the last window that contains the time t. Those before it follow
+// Latest is the number of the last window that contains the time t. Those before it follow
 // by counting down, until one has ended at t.
-func (g *grid) latest(t int64) int64 {
+func (g *Grid) Latest(t int64) int64 {
 	if t >= g.start && t < g.next {
 		return g.number
 	}
@@ -34,12 +37,12 @@ func (g *grid) latest(t int64) int64 {
 	return n
 }
 
-func (g *grid) find(t int64) int64 {
+func (g *Grid) find(t int64) int64 {
 	if g.zone == nil {
 		return floorDiv(t, g.every)
 	}
 	// No clock was ever further than that from UTC; of the windows that begin at t at the
-	// latest, the last one is searched.
+	// Latest, the last one is searched.
 	low, high := floorDiv(t-int64(farthest), g.every), floorDiv(t+int64(farthest), g.every)
 	for low < high {
 		mid := low + (high-low+1)/2
@@ -52,8 +55,8 @@ func (g *grid) find(t int64) int64 {
 	return low
 }
 
-// window is when the n-th window begins and ends.
-func (g *grid) window(n int64) (start, end int64) {
+// Window is when the n-th window begins and ends.
+func (g *Grid) Window(n int64) (start, end int64) {
 	return g.instant(n * g.every), g.instant(n*g.every + g.size)
 }
 
@@ -62,7 +65,7 @@ const farthest = 17 * time.Hour
 
 // instant is when the clock of the zone first reads wall or later. wall is what the clock
 // would read, as nanoseconds since 1970 as if it were in UTC.
-func (g *grid) instant(wall int64) int64 {
+func (g *Grid) instant(wall int64) int64 {
 	if g.zone == nil {
 		return wall
 	}
@@ -87,4 +90,21 @@ func floorDiv(a, b int64) int64 {
 		q--
 	}
 	return q
+}
+
+// NextEnd is when the first window ends that has not ended at t.
+func (g *Grid) NextEnd(t int64) int64 {
+	n := g.Latest(t)
+	for _, end := g.Window(n); end <= t; _, end = g.Window(n) {
+		n++
+	}
+	for {
+		_, end := g.Window(n - 1)
+		if end <= t {
+			break
+		}
+		n--
+	}
+	_, end := g.Window(n)
+	return end
 }

@@ -1,4 +1,4 @@
-package window
+package grid
 
 import (
 	"math/rand/v2"
@@ -45,9 +45,9 @@ func TestM3LocalWindows(t *testing.T) {
 			time.Hour, "2026-03-29T00:59:59Z", "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z",
 		},
 	} {
-		g := newGrid(c.size, c.size, zurich)
+		g := New(c.size, c.size, zurich)
 		at, _ := time.Parse(time.RFC3339, c.at)
-		start, end := g.window(g.latest(at.UnixNano()))
+		start, end := g.Window(g.Latest(at.UnixNano()))
 		if got := time.Unix(0, start).UTC().Format(time.RFC3339) + " " + time.Unix(0,
 			end).UTC().Format(time.RFC3339); got != c.start+" "+c.end {
 			t.Errorf("%s: got %s, want %s %s", name, got, c.start, c.end)
@@ -67,7 +67,7 @@ func TestWindowsCoverTime(t *testing.T) {
 		}
 		for _, size := range []time.Duration{time.Minute, 7 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
 			168 * time.Hour} {
-			g := newGrid(size, size, zone)
+			g := New(size, size, zone)
 			for range 300 {
 				moment := time.Date(1890, 1, 1, 0, 0, 0, 0, time.UTC).Add(
 					time.Duration(r.Int64N(int64(150 * 365 * 24 * time.Hour))))
@@ -76,10 +76,10 @@ func TestWindowsCoverTime(t *testing.T) {
 					moment = change.Add(time.Duration(r.Int64N(int64(4*time.Hour))) - 2*time.Hour)
 				}
 				at := moment.UnixNano()
-				n := g.latest(at)
-				start, end := g.window(n)
-				_, before := g.window(n - 1)
-				if after, _ := g.window(n + 1); at < start || at >= end || before != start || after != end {
+				n := g.Latest(at)
+				start, end := g.Window(n)
+				_, before := g.Window(n - 1)
+				if after, _ := g.Window(n + 1); at < start || at >= end || before != start || after != end {
 					t.Fatalf("%s %v: %v is in [%v, %v); the one before ends %v, the next begins %v", name, size,
 						time.Unix(0, at).UTC(), time.Unix(0, start).UTC(), time.Unix(0, end).UTC(),
 						time.Unix(0, before).UTC(), time.Unix(0, after).UTC())
