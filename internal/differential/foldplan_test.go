@@ -53,7 +53,7 @@ func newFoldPlan(seed uint64) *foldPlan {
 	r := rand.New(rand.NewPCG(seed, 78))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	p := &foldPlan{
-		kind:     pick("window", "window", "window", "batch", "state", "fold", "fold", "passthrough"),
+		kind:     pick("window", "window", "window", "count", "count", "batch", "state", "fold", "fold", "passthrough"),
 		strategy: pick("sequential", "burst"),
 		size:     1 + r.IntN(5), step: 1 + r.IntN(12), lateness: r.IntN(10), retain: 1 + r.IntN(20),
 		late: pick("drop", "dead_letter", "update", "side", "side"), all: r.IntN(4) == 0, keyed: r.IntN(2) == 0,
@@ -94,7 +94,7 @@ func newFoldPlan(seed uint64) *foldPlan {
 // all the same, as long as each takes one.
 func (p *foldPlan) keys() bool {
 	return p.byKey && p.strategy == "sequential" &&
-		(p.kind == "passthrough" || p.kind == "fold" && p.keyed ||
+		(p.kind == "passthrough" || (p.kind == "fold" || p.kind == "count") && p.keyed ||
 			p.kind == "window" && p.keyed && !p.all && !p.side())
 }
 
@@ -145,10 +145,13 @@ func (p *foldPlan) declaration() string {
 		if p.all {
 			write("      groups: all\n")
 		}
-		write("      aggregate:\n")
-		for _, name := range p.aggregates {
-			write("        %s: %s\n", name, folds[name])
+		p.writeAggregates(&b)
+	case "count":
+		write("    window:\n      count: { size: %d, every: %d }\n", p.size, p.every())
+		if p.keyed {
+			write("      key: event.k\n")
 		}
+		p.writeAggregates(&b)
 	}
 	write("    strategy: %s\nreactor: { when: any%s }\n", p.strategy, map[bool]string{true: ", key: k"}[p.keys()])
 	write("nodes:\n  part: { event: true, expr: '%s' }\n", p.part())
@@ -162,6 +165,16 @@ func (p *foldPlan) declaration() string {
 	return b.String()
 }
 
+func (p *foldPlan) writeAggregates(b *strings.Builder) {
+	b.WriteString("      aggregate:\n")
+	for _, name := range p.aggregates {
+		fmt.Fprintf(b, "        %s: %s\n", name, folds[name])
+	}
+}
+
+// every is after how many events a window of so many is handed over.
+func (p *foldPlan) every() int { return 1 + p.step%p.size }
+
 func (p *foldPlan) side() bool { return p.kind == "window" && p.late == "side" }
 
 // part is a node that reads some fields of what the accumulator hands over.
@@ -172,9 +185,9 @@ func (p *foldPlan) part() string {
 		return "map(w, .note)"
 	case p.kind == "passthrough":
 		return "w.note"
-	case p.kind == "window" && !p.all && burst:
+	case (p.kind == "window" && !p.all || p.kind == "count") && burst:
 		return "map(w, .n)"
-	case p.kind == "window" && !p.all:
+	case p.kind == "window" && !p.all || p.kind == "count":
 		return "w.n"
 	case burst:
 		return "len(w)"
@@ -256,6 +269,7 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 	clock := math.MinInt / 2
 	w := &windows{p: p, open: map[int]*instance{}, greatest: math.MinInt / 2}
 	var buffer []foldEvent
+	came := map[string][]foldEvent{}
 	own := &ownStates{p: p, states: map[string]*ownState{}}
 	p.evicted, p.own.gone = 0, 0
 	for _, e := range p.events {
@@ -284,6 +298,8 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 			if letters += dead; emits {
 				in.boundaries = append(in.boundaries, h)
 			}
+		case "count":
+			in.boundaries = append(in.boundaries, p.count(came, e)...)
 		case "window":
 			hs, late := w.add(e)
 			in.boundaries = append(in.boundaries, hs...)

@@ -57,7 +57,7 @@ func TestFoldsEqualOracle(t *testing.T) {
 		seen["evicted"] += p.evicted
 	})
 	t.Logf("%v", seen)
-	const all = "window batch state fold passthrough drop dead_letter update side lent keys evicted"
+	const all = "window count batch state fold passthrough drop dead_letter update side lent keys evicted"
 	for what := range strings.FieldsSeq(all) {
 		if seen[what] < 3 && !testing.Short() {
 			t.Errorf("only %d of %s: too few to show anything", seen[what], what)

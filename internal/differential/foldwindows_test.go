@@ -126,10 +126,30 @@ func (w *windows) hand(i *instance, key string, update bool) (out []handed) {
 	return out
 }
 
+// count takes an event into the windows of so many events, of which came are all of each key so far.
+func (p *foldPlan) count(came map[string][]foldEvent, e foldEvent) []handed {
+	row, key := map[string]any{}, ""
+	if p.keyed {
+		key, row["key"], row["k"] = e.k, e.k, e.k
+	}
+	came[key] = append(came[key], e)
+	es := came[key]
+	if len(es)%p.every() > 0 {
+		return nil
+	}
+	es = es[max(0, len(es)-p.size):]
+	for _, name := range p.aggregates {
+		row[name] = p.aggregate(name, es)
+	}
+	return []handed{{text(row), text(len(es))}}
+}
+
 // aggregate computes one aggregate from all events of a pane, in the order in which they came.
 func (p *foldPlan) aggregate(name string, es []foldEvent) any {
 	byTime := slices.Clone(es)
-	slices.SortStableFunc(byTime, func(a, b foldEvent) int { return cmp.Compare(a.at, b.at) })
+	if p.kind != "count" { // which goes by arrival
+		slices.SortStableFunc(byTime, func(a, b foldEvent) int { return cmp.Compare(a.at, b.at) })
+	}
 	least, greatest := byTime[0], byTime[0]
 	total, notes := 0, []string{}
 	xs := []int{}

@@ -65,6 +65,7 @@ type wideInput struct {
 	grouped  bool // a window with groups: all
 	fold     string
 	late     string // the input for its late events
+	counted  bool   // a window of so many events, which has no times
 	lines    []wideLine
 }
 

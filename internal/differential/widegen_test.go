@@ -14,7 +14,11 @@ func (w *wide) drawInputs(many int) {
 			triggers: i == 0 || !w.one(5) && !(w.asOne && w.one(2))}
 		in.kind = w.pick("passthrough", "passthrough", "batch", "state", "window", "window", "fold")
 		if !in.triggers {
-			in.acc[w.pick("passive", "global")] = true
+			how := w.pick("passive", "global")
+			if w.asOne {
+				how = "global" // which is what has groups of all
+			}
+			in.acc[how] = true
 		}
 		if w.keyed && (in.kind == "batch" || in.kind == "state") {
 			if in.kind = "passthrough"; !in.triggers {
@@ -143,7 +147,7 @@ func (w *wide) drawBatch(in *wideInput) {
 
 func (w *wide) drawWindow(in *wideInput) {
 	win, step := tree{"aggregate": w.aggregates()}, 300+w.r.IntN(5000)
-	forms := 5
+	forms := 6
 	if w.asOne {
 		forms = 4 // groups are of windows that all keys have in common
 	}
@@ -152,8 +156,15 @@ func (w *wide) drawWindow(in *wideInput) {
 		win["tumbling"] = fmt.Sprintf("%dms", step)
 	case 2, 3:
 		win["hopping"] = tree{"size": fmt.Sprintf("%dms", step*(1+w.r.IntN(3))), "every": fmt.Sprintf("%dms", step)}
-	default:
+	case 4:
 		win["session"] = w.ms(50, 3000)
+	default:
+		size := 1 + w.r.IntN(6)
+		count := tree{"size": size}
+		w.maybe(2, count, "every", 1+w.r.IntN(size))
+		win["count"], in.counted = count, true
+		w.group(in, win)
+		return
 	}
 	w.maybe(2, win, "lateness", w.ms(1, 3000))
 	w.maybe(6, win, "idle", w.ms(2000, 9000))
@@ -170,12 +181,17 @@ func (w *wide) drawWindow(in *wideInput) {
 	default:
 		win["late"] = late
 	}
+	w.group(in, win)
+}
+
+// group declares what groups the events of a window.
+func (w *wide) group(in *wideInput, win tree) {
 	if w.keyed || w.one(2) {
 		win["key"] = w.eventKey()
 		if w.one(3) {
 			win["key"] = []string{"event.k", "event.g"}
 		}
-		if win["session"] == nil && (in.acc["global"] != nil || !w.keyed) {
+		if win["session"] == nil && win["count"] == nil && (in.acc["global"] != nil || !w.keyed) {
 			if w.maybe(3, win, "groups", w.pick("all", "all", "each")); w.asOne {
 				win["groups"] = w.pick("all", "each")
 			}
@@ -191,8 +207,9 @@ func (w *wide) aggregates() tree {
 		"avg": "mean(event.f)", "low": "min(event.s)", "high": "::max(max(event.x), 3)",
 		"dev": "round((stddev(event.x) ?? 0) * 1000)", "short": "min_by(event.s, event.x)",
 		"long": "max_by(event.s, event.f)", "one": "first(event.s)", "two": "last(event.x)",
-		"half": "quantile(event.x, 0.5)", "kinds": "distinct(event.s)", "some": "collect(event.x, 3)",
-		"best": "top(event.s, event.x, 2)", "whole": "last(event)",
+		"half": "quantile(event.x, 0.5)", "kinds": "distinct(event.s)",
+		"exact": w.pick("count_distinct(event.s)", "count_distinct(event.x)", "count_distinct(event.x, 4)"),
+		"some":  "collect(event.x, 3)", "best": "top(event.s, event.x, 2)", "whole": "last(event)",
 	}
 	agg := tree{"n": "count()", "s": "sum(event.x)"}
 	for _, name := range slices.Sorted(keysOf(all)) {

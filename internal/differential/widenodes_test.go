@@ -34,6 +34,9 @@ func (in *wideInput) numbers() []string {
 		if in.grouped {
 			return one("len(IN.groups)", "sum(IN.groups, .n)")
 		}
+		if in.counted {
+			return one("IN.n", "IN.s")
+		}
 		return one("IN.n", "IN.s", "IN.n + len(string(IN.start))")
 	case "fold":
 		switch in.fold {
@@ -262,8 +265,13 @@ func (w *wide) drawStage() {
 	}
 	switch kind {
 	case "window":
-		stage["window"] = tree{w.pick("tumbling", "tumbling", "session"): w.ms(200, 3000), "key": "event.k",
-			"aggregate": tree{"n": "count()", "s": "sum(event.x)"}}
+		win := tree{"key": "event.k", "aggregate": tree{"n": "count()", "s": "sum(event.x)"}}
+		if form := w.pick("tumbling", "tumbling", "session", "count"); form == "count" {
+			win[form] = tree{"size": 1 + w.r.IntN(4)}
+		} else {
+			win[form] = w.ms(200, 3000)
+		}
+		stage["window"] = win
 		read = w.pick("stage.n", "stage.s")
 	case "fold":
 		stage["fold"] = tree{"key": "event.k", "step": tree{"n": "(state?.n ?? 0) + event.x"}}

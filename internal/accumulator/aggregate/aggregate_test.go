@@ -109,6 +109,11 @@ func TestM3Functions(t *testing.T) {
 		{"stddev(event)", []any{2}, "null"},
 		{"stddev(event) ?? 0", nil, "0"},
 		{"distinct(event)", []any{1, 1.0, "1", nil, []any{1}, []any{1}}, "3"},
+		{"count_distinct(event)", []any{1, 1.0, "1", nil, []any{1}, []any{1}}, "3"},
+		{"count_distinct(event)", nil, "0"},
+		{"count_distinct(event, 3)", []any{1, 2, 1, 3, 2}, "3"},
+		{"count_distinct(event, 2)", []any{1, 2, 1, 3, 2}, "count_distinct: there are more than 2 different values; " +
+			"let its second argument be larger, up to 1000000, or take distinct, which estimates"},
 		{"collect(event, 2)", []any{3, nil, 1}, "[3,null]"},
 		{"len(collect(event, 9))", nil, "0"},
 		{"top(event, event, 2)", []any{3, 9, nil, 1, 7.5}, "[9,7.5]"},
@@ -157,6 +162,8 @@ func TestCompileMistakes(t *testing.T) {
 		"$0 + count()":               {"not_allowed", 0},
 		"count(":                     {"expression_syntax", 6},
 		"top(event.x, 1)":            {"wrong_arguments", 0},
+		"count_distinct(event.x, 0)": {"invalid_argument", 0},
+		"count_distinct(1, 1000001)": {"invalid_argument", 0},
 		"top(event.x, 1, 0)":         {"invalid_argument", 0},
 		"top(event.x, 1, 1001)":      {"invalid_argument", 0},
 		"top(event.x, 1, event.k)":   {"invalid_argument", 0},
@@ -282,7 +289,7 @@ func TestCloneIsApart(t *testing.T) {
 	var c Calls
 	for _, text := range []string{
 		"count()", "sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 10)",
-		"max_by(event, event)", "stddev(event)", "last(event)", "top(event, event, 4)",
+		"max_by(event, event)", "stddev(event)", "last(event)", "top(event, event, 4)", "count_distinct(event)",
 	} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			t.Fatal(err)
@@ -315,7 +322,7 @@ func FuzzDecode(f *testing.F) {
 	inner, outer, env := scopes()
 	var c Calls
 	for _, text := range []string{"sum(event)", "distinct(event)", "quantile(event, 0.5)", "collect(event, 3)",
-		"max_by(event, event)", "top(event, event, 3)"} {
+		"max_by(event, event)", "top(event, event, 3)", "count_distinct(event)"} {
 		if _, err := c.Compile(text, inner, outer, env, 2); err != nil {
 			f.Fatal(err)
 		}

@@ -161,6 +161,8 @@ func (s *Cell) add(f *call, v boundary.Value) {
 		s.digest().add(v)
 	case fnDistinct:
 		s.distinct().add(v, f.limit)
+	case fnCountDistinct:
+		s.different().add(fingerprintOf(v), f.limit)
 	}
 	s.n++
 }
@@ -287,6 +289,11 @@ func (c *Calls) value(k int, s *Cell) (boundary.Value, error) {
 			return boundary.Int(0), nil
 		}
 		return boundary.Int(s.distinct().estimate()), nil
+	case fnCountDistinct:
+		if s.n == 0 {
+			return boundary.Int(0), nil
+		}
+		return s.different().counted(f.limit)
 	case fnCollect:
 		return s.collected(), nil
 	case fnTop:

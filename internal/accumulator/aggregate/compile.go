@@ -26,11 +26,12 @@ const (
 	fnDistinct
 	fnCollect
 	fnTop
+	fnCountDistinct
 )
 
 // names are the functions by name; their order is that of the constants.
 var names = [...]string{"count", "sum", "mean", "min", "max", "min_by", "max_by", "first", "last", "stddev", "quantile",
-	"distinct", "collect", "top"}
+	"distinct", "collect", "top", "count_distinct"}
 
 // MaxCollected bounds the limit of collect, and MaxTop how many top keeps.
 const (
@@ -43,7 +44,7 @@ type call struct {
 	fn    function
 	x, by int     // its arguments, as indexes into Calls.args; -1: none
 	q     float64 // of quantile
-	limit int     // of collect and top; of distinct, up to how many are counted exactly
+	limit int     // of collect and top; of distinct and count_distinct, up to how many are counted exactly
 }
 
 // Calls are the calls of a declaration's aggregates, each distinct one once.
@@ -122,6 +123,18 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 					MaxTop)}
 		}
 		next.limit = int(n)
+	case fnCountDistinct:
+		next.limit = DefaultCounted
+		if len(fc.Args) < 2 {
+			break
+		}
+		n, ok := constant(fc.Args[1], env, vars).AsInt()
+		if !ok || n < 1 || n > MaxCounted {
+			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
+				Text: fmt.Sprintf("count_distinct needs a constant between 1 and %d as its second argument: "+
+					"up to how many it counts", MaxCounted)}
+		}
+		next.limit = int(n)
 	case fnDistinct:
 		next.limit = fewExact
 		if len(fc.Args) < 2 {
@@ -181,20 +194,19 @@ var folds = map[string]expression.Fold{
 	"count": {Result: func([]expression.Type) (expression.Type, error) {
 		return expression.Of(boundary.KindInt), nil
 	}},
-	"sum":      {Min: 1, Max: 1, Result: over("sum", numeric, sameType)},
-	"mean":     {Min: 1, Max: 1, Result: over("mean", numeric, floatType)},
-	"min":      {Min: 1, Max: 1, Result: over("min", ordered, sameType)},
-	"max":      {Min: 1, Max: 1, Result: over("max", ordered, sameType)},
-	"min_by":   {Min: 2, Max: 2, Result: by("min_by")},
-	"max_by":   {Min: 2, Max: 2, Result: by("max_by")},
-	"first":    {Min: 1, Max: 1, Result: over("first", nil, sameType)},
-	"last":     {Min: 1, Max: 1, Result: over("last", nil, sameType)},
-	"stddev":   {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
-	"quantile": {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
-	"distinct": {Min: 1, Max: 2, Result: over("distinct", nil, func(expression.Type) expression.Type {
-		return expression.Of(boundary.KindInt)
-	})},
-	"collect": {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
+	"sum":            {Min: 1, Max: 1, Result: over("sum", numeric, sameType)},
+	"mean":           {Min: 1, Max: 1, Result: over("mean", numeric, floatType)},
+	"min":            {Min: 1, Max: 1, Result: over("min", ordered, sameType)},
+	"max":            {Min: 1, Max: 1, Result: over("max", ordered, sameType)},
+	"min_by":         {Min: 2, Max: 2, Result: by("min_by")},
+	"max_by":         {Min: 2, Max: 2, Result: by("max_by")},
+	"first":          {Min: 1, Max: 1, Result: over("first", nil, sameType)},
+	"last":           {Min: 1, Max: 1, Result: over("last", nil, sameType)},
+	"stddev":         {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
+	"quantile":       {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
+	"distinct":       {Min: 1, Max: 2, Result: over("distinct", nil, intType)},
+	"count_distinct": {Min: 1, Max: 2, Result: over("count_distinct", nil, intType)},
+	"collect":        {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
 	"top": {Min: 3, Max: 3, Result: func(args []expression.Type) (expression.Type, error) {
 		of, err := by("top")(args)
 		return expression.ListOf(of), err
@@ -202,6 +214,8 @@ var folds = map[string]expression.Fold{
 }
 
 func sameType(t expression.Type) expression.Type { return t }
+
+func intType(expression.Type) expression.Type { return expression.Of(boundary.KindInt) }
 
 func floatType(expression.Type) expression.Type { return expression.Of(boundary.KindFloat) }
 

@@ -1,5 +1,6 @@
 // Package aggregate has the functions that make one value of many events: count, sum,
-// mean, min, max, min_by, max_by, first, last, stddev, quantile, distinct, collect and top.
+// mean, min, max, min_by, max_by, first, last, stddev, quantile, distinct,
+// count_distinct, collect and top.
 //
 // [Compile] turns the text of a declaration's `aggregate` into [Calls]; a group of events
 // holds one [Cell] for each call. A cell is a plain value of fixed size: adding an event
@@ -15,8 +16,8 @@
 // # Nulls
 //
 // As in SQL, null is no value: sum, mean, min, max, min_by, max_by, stddev, quantile and
-// distinct pass it over, and give null when there was nothing else (sum and distinct give
-// 0). count counts events; first, last, collect and top take what is there.
+// distinct and count_distinct pass it over, and give null when there was nothing else (sum and
+// the two distinct give 0). count counts events; first, last, collect and top take what is there.
 //
 // # Concurrency
 //

@@ -120,7 +120,7 @@ func (s *Cell) decode(b []byte, fn function) (rest []byte, err error) {
 		return nil, errDamaged
 	}
 	if err == nil && s.n > 0 && s.ext == nil && (fn == fnMinBy || fn == fnMaxBy || fn == fnQuantile ||
-		fn == fnDistinct || fn == fnTop) {
+		fn == fnDistinct || fn == fnCountDistinct || fn == fnTop) {
 		err = errDamaged // what adds to it rests on it
 	}
 	return b, err
@@ -138,6 +138,8 @@ func decodeExtra(fn function, body []byte) (extra, error) {
 		return decodeDigest(body)
 	case fnDistinct:
 		return decodeDistinct(body)
+	case fnCountDistinct:
+		return decodeDifferent(body)
 	case fnCollect:
 		return decodeList(body)
 	case fnTop:

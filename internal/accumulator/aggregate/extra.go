@@ -218,12 +218,7 @@ func (d *distinct) estimate() int64 {
 // hash is the same on every machine, since it is kept, and the same for equal values.
 func hash(v boundary.Value) uint64 {
 	var room [64]byte
-	text := room[:0]
-	if s, ok := v.AsString(); ok {
-		text = append(append(text, '"'), s...)
-	} else {
-		text = append(text, boundary.KeyOf(v)...)
-	}
+	text := appendText(room[:0], v)
 	// FNV-1a, and then a finalizer, since the sketch goes by the highest bits.
 	h := uint64(14695981039346656037)
 	for _, b := range text {
@@ -232,6 +227,14 @@ func hash(v boundary.Value) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
+}
+
+// appendText appends what is the same for equal values, and for no others.
+func appendText(dst []byte, v boundary.Value) []byte {
+	if s, ok := v.AsString(); ok {
+		return append(append(dst, '"'), s...)
+	}
+	return append(dst, boundary.KeyOf(v)...)
 }
 
 func (d *distinct) clone() extra {

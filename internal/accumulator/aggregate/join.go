@@ -45,6 +45,8 @@ func (s *Cell) join(f *call, o *Cell) {
 		s.digest().join(o.digest())
 	case fnDistinct:
 		s.distinct().join(o.distinct(), f.limit)
+	case fnCountDistinct:
+		s.different().join(o.different(), f.limit)
 	case fnCollect:
 		s.joinList(o.ext.(*list), f.limit)
 	case fnTop:

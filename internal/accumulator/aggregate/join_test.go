@@ -16,7 +16,8 @@ func TestM3JoinedIsTheWhole(t *testing.T) {
 	inner, outer, env := scopes()
 	texts := []string{"count()", "sum(event)", "mean(event)", "min(event)", "max(event)", "min_by(event, event % 7)",
 		"max_by(event, event % 7)", "first(event)", "last(event)", "stddev(event)", "quantile(event, 0.3)",
-		"distinct(event)", "distinct(event, 3)", "collect(event, 5)", "top(event, event % 7, 4)"}
+		"distinct(event)", "distinct(event, 3)", "collect(event, 5)", "top(event, event % 7, 4)",
+		"count_distinct(event)", "count_distinct(event, 3)"}
 	var c Calls
 	var results []*Result
 	for _, text := range texts {

@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 )
 
@@ -37,7 +37,7 @@ type handle struct {
 
 type instanceHandle struct {
 	number, start, end int64
-	pages              []*page
+	pages              []*pane.Page
 	n                  int
 }
 
@@ -47,7 +47,7 @@ func (w *Window) State() fold.State {
 		owed: w.owed}
 	h.instances = make([]instanceHandle, len(w.instances))
 	for i, p := range w.instances {
-		h.instances[i] = instanceHandle{p.number, p.start, p.end, p.pages, p.n}
+		h.instances[i] = instanceHandle{p.number, p.start, p.end, p.Pages(), p.Len()}
 	}
 	w.gen = new(fold.Generation) // from here on what the handle shares is copied before it is written to
 	return h
@@ -63,8 +63,7 @@ func (w *Window) Resume(s fold.State) {
 	w.instances, w.panes, w.last = make([]*instance, len(h.instances)), 0, nil
 	w.failures.Take()
 	for i, p := range h.instances {
-		w.instances[i] = &instance{number: p.number, start: p.start, end: p.end, panes: panes{pages: p.pages, n: p.n}}
-		w.instances[i].reindex()
+		w.instances[i] = &instance{number: p.number, start: p.start, end: p.end, Table: pane.TableOf(p.pages, p.n)}
 		w.panes += p.n
 	}
 }
@@ -105,7 +104,7 @@ func (h *handle) Parts() func(yield func(fold.Part) bool) {
 		for i := range h.instances {
 			p := &h.instances[i]
 			for k, pg := range p.pages {
-				n := min(p.n-k*pagePanes, pagePanes)
+				n := min(p.n-k*pane.PerPage, pane.PerPage)
 				if !yield(fold.Part{
 					Name: strconv.FormatInt(p.number, 10) + "." + strconv.Itoa(k), Same: pg,
 					Append: func(dst []byte) []byte { return h.appendPage(dst, pg, n) },
@@ -117,21 +116,11 @@ func (h *handle) Parts() func(yield func(fold.Part) bool) {
 	}
 }
 
-func (h *handle) appendPage(dst []byte, pg *page, n int) []byte {
-	for _, g := range pg.panes[:n] {
-		dst = g.append(dst, h.p)
+func (h *handle) appendPage(dst []byte, pg *pane.Page, n int) []byte {
+	for _, g := range pg.Panes[:n] {
+		dst = g.Append(dst, &h.p.calls)
 	}
 	return dst
-}
-
-func (g *pane) append(dst []byte, p *Program) []byte {
-	dst = g.key.AppendBinary(dst)
-	dst = binary.AppendVarint(dst, g.owes)
-	dst = binary.AppendVarint(dst, g.at)
-	dst = append(dst, fold.BoolByte(g.dirty))
-	dst = g.first.AppendBinary(dst)
-	dst = g.last.AppendBinary(dst)
-	return p.calls.Append(dst, g.cells)
 }
 
 // Decode implements [fold.Keeper].
@@ -160,12 +149,12 @@ func (w *Window) Decode(data []byte) (fold.State, error) {
 	w.decodeHead(r, h, head[1])
 	for i := range h.instances {
 		p := &h.instances[i]
-		for k := 0; k*pagePanes < p.n && r.Err() == nil; k++ {
+		for k := 0; k*pane.PerPage < p.n && r.Err() == nil; k++ {
 			page := r
 			if parts != nil {
 				page = fold.NewReader(parts[strconv.FormatInt(p.number, 10)+"."+strconv.Itoa(k)])
 			}
-			p.pages = append(p.pages, w.decodePage(page, min(p.n-k*pagePanes, pagePanes), h))
+			p.pages = append(p.pages, w.decodePage(page, min(p.n-k*pane.PerPage, pane.PerPage), h))
 			if parts != nil {
 				if err := page.Done(); err != nil {
 					return nil, fmt.Errorf("page %d of window %d: %w", k, p.number, err)
@@ -206,33 +195,18 @@ func (w *Window) decodeHead(r *fold.Reader, h *handle, format byte) {
 	}
 }
 
-func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *page {
-	pg := &page{}
+func (w *Window) decodePage(r *fold.Reader, n int, h *handle) *pane.Page {
+	pg := &pane.Page{}
 	for i := range n {
-		pg.panes[i] = new(w.readPane(r))
-		h.owed += pg.panes[i].owes
+		pg.Panes[i] = new(w.readPane(r))
+		h.owed += pg.Panes[i].Owes
 	}
 	return pg
 }
 
-func (b *base) readPane(r *fold.Reader) pane {
-	g := pane{
-		key: r.Value(), owes: r.Varint(), at: r.Varint(), dirty: r.Uvarint() == 1,
-		first: r.Position(), last: r.Position(), cells: make([]aggregate.Cell, b.p.calls.Len()),
-	}
-	r.Nested(func(data []byte) (rest []byte, err error) { return b.p.calls.Decode(data, g.cells) })
-	if len(b.p.keys) > 0 && r.Err() == nil {
-		if fold.CheckKey(g.key, "") != nil {
-			r.Fail(fold.ErrForeign)
-		} else {
-			g.hash = hashKey(b.seed, g.key)
-		}
-	}
-	return g
+func (b *base) readPane(r *fold.Reader) pane.Pane {
+	return pane.Read(r, &b.p.calls, len(b.p.keys) > 0, b.seed)
 }
-
-// paneBytes is about what a pane takes beside its key and its cells: the pane, its place and what finds it.
-const paneBytes = 160 + 12 + 24
 
 // Weight implements [fold.Weighed].
 func (h *handle) Weight() int64 {
@@ -247,7 +221,6 @@ func (h *handle) Weight() int64 {
 			at++
 		}
 		i -= before
-		g := h.instances[at].pages[i/pagePanes].panes[i%pagePanes]
-		return paneBytes + g.key.Held(nil, nil) + aggregate.Weight(g.cells)
+		return h.instances[at].pages[i/pane.PerPage].Panes[i%pane.PerPage].Weight()
 	}) + int64(len(h.instances))*128
 }

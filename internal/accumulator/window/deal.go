@@ -2,6 +2,7 @@ package window
 
 import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -38,17 +39,17 @@ func (w *Window) Deal(states []fold.State, mine func(key boundary.Value) bool, _
 func (w *Window) adopt(old *instanceHandle, mine func(key boundary.Value) bool) {
 	var in *instance
 	for i := range old.n {
-		g := old.pages[i/pagePanes].panes[i%pagePanes]
-		if !mine(g.key) {
+		g := old.pages[i/pane.PerPage].Panes[i%pane.PerPage]
+		if !mine(g.Key) {
 			continue
 		}
 		if in == nil {
 			in = w.instance(old.number, old.start, old.end)
 		}
 		c := *g
-		c.gen, c.hash = nil, hashKey(w.seed, g.key)
-		in.add(&c, w.gen)
+		c.Gen, c.Hash = nil, pane.Hash(w.seed, g.Key)
+		in.Add(&c, w.gen)
 		w.panes++
-		w.owed += g.owes
+		w.owed += g.Owes
 	}
 }

@@ -6,12 +6,13 @@
 //
 //   - An *instance* is one window on the grid: from its start up to its end (package grid).
 //   - A *pane* is what one key has in one instance: cells that aggregate, and how many
-//     events no boundary accounts for yet (panes.go). A checkpoint keeps panes by the page.
+//     events no boundary accounts for yet (package pane). A checkpoint keeps panes by the page.
 //   - The *watermark* is how far event time has come, partition by partition (package watermark).
 //     When it reaches an instance's end the instance is handed over (emit.go). It is then
 //     forgotten, or kept for `retain` under `late: update`.
 //   - A *session* is a window of one key that ends with a pause: a pane with times of its own (session.go). [Sessions]
-//     folds into these, on a *shelf* of slots that are used again (shelf.go).
+//     folds into these, on a *shelf* of slots that are used again.
+//   - A window of so many events is a *tally* of a key, which knows no time (counts.go).
 //
 // # Late events
 //

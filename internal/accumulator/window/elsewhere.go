@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -12,7 +13,7 @@ import (
 // of the others it is told: of each that completes something, and before its next own event of the newest.
 
 // Vouches implements [fold.Vouching].
-func (w *base) Vouches(f *fold.Facts) bool {
+func (w *timely) Vouches(f *fold.Facts) bool {
 	return w.p.timed && !w.p.follows && w.p.calls.Check(f.Args) == ""
 }
 
@@ -40,8 +41,8 @@ func (w *Window) Until(at int64) int64 {
 }
 
 // Order implements [fold.Vouching]: by when the windows end, and then by the key.
-func (w *base) Order(a, b boundary.Value) int {
-	return cmp.Or(endOf(a).Compare(endOf(b)), orderKeys(a.Field("key"), b.Field("key")))
+func (w *timely) Order(a, b boundary.Value) int {
+	return cmp.Or(endOf(a).Compare(endOf(b)), pane.Order(a.Field("key"), b.Field("key")))
 }
 
 // endOf is when the window of a boundary ends, or of a dead letter, which has it as a text.

@@ -3,6 +3,7 @@ package window
 import (
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -18,7 +19,7 @@ const (
 
 // emit hands over panes of a window, in their order. But for early results they account
 // for the events that nothing accounts for yet.
-func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
+func (w *Window) emit(p *instance, m mood, panes []*pane.Pane, out []boundary.Boundary) []boundary.Boundary {
 	if w.p.Groups == "all" {
 		return w.emitAll(p, m, panes, out)
 	}
@@ -30,12 +31,12 @@ func (w *Window) emit(p *instance, m mood, panes []*pane, out []boundary.Boundar
 }
 
 // emitAll hands over a window as one boundary.
-func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boundary) []boundary.Boundary {
+func (w *Window) emitAll(p *instance, m mood, panes []*pane.Pane, out []boundary.Boundary) []boundary.Boundary {
 	rows := make([]boundary.Value, 0, len(panes))
 	b := boundary.Boundary{}
 	latest := int64(watermark.NoTime)
 	for _, g := range panes {
-		slots := w.p.keyFields.Append(make([]boundary.Value, 0, w.p.row.Len()), g.key)
+		slots := w.p.keyFields.Append(make([]boundary.Value, 0, w.p.row.Len()), g.Key)
 		slots, bad := w.appendResults(slots, g)
 		events := w.account(p, g, m)
 		if bad != nil {
@@ -44,12 +45,12 @@ func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boun
 		}
 		rows = append(rows, boundary.Object(w.p.row, slots))
 		b.Events += events
-		b.Links = b.Links.Join(g.links)
-		if b.First.IsZero() || !g.first.IsZero() && g.first.Offset < b.First.Offset {
-			b.First = g.first
+		b.Links = b.Links.Join(g.Links)
+		if b.First.IsZero() || !g.First.IsZero() && g.First.Offset < b.First.Offset {
+			b.First = g.First
 		}
-		if g.at >= latest {
-			latest, b.Last = g.at, g.last
+		if g.At >= latest {
+			latest, b.Last = g.At, g.Last
 		}
 	}
 	if len(rows) == 0 {
@@ -62,16 +63,16 @@ func (w *Window) emitAll(p *instance, m mood, panes []*pane, out []boundary.Boun
 }
 
 // account takes the events off a pane that its boundary accounts for.
-func (w *Window) account(p *instance, g *pane, m mood) (events int64) {
+func (w *Window) account(p *instance, g *pane.Pane, m mood) (events int64) {
 	if m != moodEarly {
-		events = g.owes
+		events = g.Owes
 	}
 	w.owed -= events
-	if m == moodFinal && w.p.Late != "update" || events == 0 && !g.dirty {
+	if m == moodFinal && w.p.Late != "update" || events == 0 && !g.Dirty {
 		return events // the window goes at once, or there is nothing to change
 	}
-	g = p.own(p.find(g.hash, g.key), w.gen)
-	g.owes -= events
-	g.dirty = false
+	g = p.Own(p.Find(g.Hash, g.Key), w.gen)
+	g.Owes -= events
+	g.Dirty = false
 	return events
 }

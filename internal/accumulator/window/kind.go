@@ -24,8 +24,12 @@ func Kind() decode.Kind[spec.AccumulatorConfig] {
 type Declared struct {
 	// Size is how long a window is, Every how far apart two begin: equal for tumbling windows.
 	Size, Every time.Duration
-	// Gap is the pause that ends a session; 0 for windows on the grid.
-	Gap      time.Duration
+	// Gap is the pause that ends a session; 0 for others.
+	Gap time.Duration
+	// Count is how many events a window has, and CountEvery how often it is handed over, in events; 0 for windows of
+	// time.
+	Count, CountEvery int
+
 	Lateness time.Duration // how far events may be out of order; default 0
 	Idle     time.Duration // a partition silent for so long holds nothing up; 0: never
 	// Late is what becomes of an event whose windows have closed: "drop" (default),
@@ -46,9 +50,14 @@ func defaults() Declared { return Declared{Late: latePolicies.Default(), Groups:
 
 // Canonical implements [spec.AccumulatorConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
-	if c.Gap > 0 {
+	switch {
+	case c.Count > 0:
+		count := t.Branch("count")
+		count.Number("size", int64(c.Count))
+		count.Number("every", int64(c.CountEvery))
+	case c.Gap > 0:
 		t.Span("session", c.Gap)
-	} else {
+	default:
 		t.Span("size", c.Size)
 		t.Span("every", c.Every)
 	}
@@ -70,14 +79,18 @@ func (c Declared) Canonical(t *meaning.Tree) {
 	t.Text("groups", c.Groups)
 }
 
-// Identity implements [spec.AccumulatorConfig]: the grid, the time, the key and what is
-// aggregated. When and what a window hands over may change.
+// Identity implements [spec.AccumulatorConfig]: the grid, the gap or the counts, the time where it matters, the key and
+// what is aggregated. When and what a window hands over may change.
 func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 	var b strings.Builder
 	if c.Gap > 0 {
 		fmt.Fprintf(&b, "session/%d/", c.Gap)
 	}
-	fmt.Fprintf(&b, "%d/%d/%q/%q/%s", c.Size, c.Every, a.Timezone, a.Time.Text, a.TimeUnit)
+	if c.Count > 0 {
+		fmt.Fprintf(&b, "count/%d/%d", c.Count, c.CountEvery)
+	} else {
+		fmt.Fprintf(&b, "%d/%d/%q/%q/%s", c.Size, c.Every, a.Timezone, a.Time.Text, a.TimeUnit)
+	}
 	for _, k := range c.Key {
 		fmt.Fprintf(&b, "/%q", k.Text)
 	}
@@ -90,6 +103,9 @@ func (c Declared) Identity(a *spec.Accumulator) spec.Identity {
 
 // Folding implements [spec.AccumulatorConfig].
 func (c Declared) Folding() trait.Folding {
+	if c.Count > 0 {
+		return trait.Folding{Grouped: true, Keys: c.Key, Sequential: true}
+	}
 	return trait.Folding{
 		Grouped: true, Keys: c.Key, Lateness: c.Lateness, Idle: c.Idle, Time: trait.MayBeTimed, Sequential: true,
 		Own: trait.Own{Name: c.LateInput, Field: "late", One: "a late event", Several: "late events"},
@@ -106,5 +122,6 @@ func schema() decode.Schema {
 	return decode.NewSchema("Fold events into windows of their time and hand over aggregates.",
 		decode.Define(definitions,
 			decode.MappingOf("window", fields, decode.Choices{"late": latePolicies, "groups": groupings}),
-			decode.MappingOf("hopping", hoppingFields, nil)))
+			decode.MappingOf("hopping", hoppingFields, nil),
+			decode.MappingOf("counting", countFields, nil)))
 }

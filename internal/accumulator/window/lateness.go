@@ -7,7 +7,7 @@ import (
 )
 
 // late says what becomes of a late event.
-func (w *base) late(in *fold.Input) fold.Verdict {
+func (w *timely) late(in *fold.Input) fold.Verdict {
 	w.noteLate(in.Number, in.Facts.At)
 	switch w.p.Late {
 	case "side":
@@ -21,12 +21,12 @@ func (w *base) late(in *fold.Input) fold.Verdict {
 }
 
 // Lateness implements [fold.Dropping].
-func (w *base) Lateness() (l fold.Lateness, ok bool) {
+func (w *timely) Lateness() (l fold.Lateness, ok bool) {
 	return w.lateness, w.lateness.Events > 0 && w.p.Late != "side" && w.p.Late != "dead_letter"
 }
 
 // noteLate takes note of a late event.
-func (w *base) noteLate(number, at int64) {
+func (w *timely) noteLate(number, at int64) {
 	l := &w.lateness
 	p := w.wm.Slowest()
 	behind := func(at time.Time) time.Duration { return l.MoverAt.Sub(at) }

@@ -73,12 +73,15 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		New: w.fold, Type: w.typ, Shape: w.shape,
 		Keys: w.keys, Groups: w.keyFields, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
 		FactsOnly: true,
-		Ticks:     !w.timed || c.Idle > 0 || c.Early > 0, Together: c.Early > 0,
+		Ticks:     c.Count == 0 && (!w.timed || c.Idle > 0 || c.Early > 0), Together: c.Early > 0,
 	}, nil
 }
 
 func (w *Program) fold() fold.Fold {
-	if w.Gap > 0 {
+	switch {
+	case w.Count > 0:
+		return NewCounts(w)
+	case w.Gap > 0:
 		return NewSessions(w)
 	}
 	return New(w)
@@ -123,8 +126,10 @@ func (w *Program) compileShape() spec.Diagnostics {
 		w.row = boundary.NewShape(row...)
 	} else {
 		all = append(all, row[:aggregates]...)
-		add(&all, "start", expression.Of(boundary.KindTime))
-		add(&all, "end", expression.Of(boundary.KindTime))
+		if w.Count == 0 {
+			add(&all, "start", expression.Of(boundary.KindTime))
+			add(&all, "end", expression.Of(boundary.KindTime))
+		}
 		all = append(all, row[aggregates:]...)
 	}
 	if w.Late == "update" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/spec/decode"
 )
 
@@ -30,6 +31,7 @@ var fields = []decode.Field[Declared]{
 	}},
 	{Name: "hopping", Read: readHopping},
 	{Name: "session", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Gap) }},
+	{Name: "count", Read: readCount},
 	{Name: "lateness", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
 		readSpan(d, v, 0, &w.Lateness)
 	}},
@@ -49,10 +51,14 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 	if !ok {
 		return
 	}
-	kinds := []string{"tumbling", "hopping", "session"}
+	kinds := []string{"tumbling", "hopping", "session", "count"}
 	if _, ok := d.Exclusive(got, "the window", kinds); !ok {
 		d.Report(v.Whole(), decode.CodeMissingKind, "",
-			"the window does not say what it is; give tumbling, hopping or session")
+			"the window does not say what it is; give tumbling, hopping, session or count")
+	}
+	if got["count"].Given() {
+		readUntimed(d, got)
+		return
 	}
 	retain, hasRetain := got["retain"]
 	switch {
@@ -70,6 +76,20 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 	} else if ok && w.Groups == "all" && !got["key"].Given() {
 		d.Report(all.Whole(), decode.CodeConflict, "",
 			"groups: all lists the groups of a key, and there is none; add key or remove groups")
+	}
+}
+
+// readUntimed reports what windows of so many events cannot have.
+func readUntimed(d *decode.Decoder, got decode.Given) {
+	for _, name := range []string{"lateness", "idle", "late", "retain", "early"} {
+		if v, ok := got[name]; ok {
+			d.Report(v.Whole(), decode.CodeConflict, "",
+				"%s is for windows of time, and one of so many events waits for no time; remove it", name)
+		}
+	}
+	if v, ok := got["groups"]; ok && v.Text() == "all" {
+		d.Report(v.Whole(), decode.CodeConflict, "",
+			"groups: all is for windows that all groups have in common, and each counts its own events; remove it")
 	}
 }
 
@@ -119,6 +139,39 @@ func readHopping(d *decode.Decoder, v decode.Value, w *Declared) {
 	case h.size/h.every > maxOverlap:
 		d.Report(v.Whole(), decode.CodeTooMany, "",
 			"each event would be in %d windows, %d are allowed; make every longer", h.size/h.every, maxOverlap)
+	}
+}
+
+type counting struct{ size, every int }
+
+var countFields = []decode.Field[counting]{
+	{Name: "size", Need: true, Alone: true, Read: func(d *decode.Decoder, v decode.Value, c *counting) {
+		d.Count(v, 1, fold.MaxKept, &c.size)
+	}},
+	{Name: "every", Read: func(d *decode.Decoder, v decode.Value, c *counting) {
+		d.Count(v, 1, fold.MaxKept, &c.every)
+	}},
+}
+
+func readCount(d *decode.Decoder, v decode.Value, w *Declared) {
+	var c counting
+	got, ok := decode.Object(d, v, "count", countFields, &c)
+	if !ok || c.size == 0 { // has its own diagnostic
+		return
+	}
+	every, given := got["every"]
+	if !given || c.every == 0 {
+		c.every = c.size
+	}
+	w.Count, w.CountEvery = c.size, c.every
+	switch parts := c.size / w.partOf(); {
+	case c.every > c.size:
+		d.Report(every.Whole(), decode.CodeConflict, "",
+			"windows of %d events each %d leave gaps, in which events would be lost; make every at most the size",
+			c.size, c.every)
+	case parts > maxOverlap:
+		d.Report(every.Whole(), decode.CodeTooMany, "", "a window would be of %d parts, of as many events as divide "+
+			"size and every, and %d are allowed; make every a larger one of what divides size", parts, maxOverlap)
 	}
 }
 

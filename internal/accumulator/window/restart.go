@@ -18,7 +18,7 @@ const maxAhead = time.Hour
 // is so until its next event. What is due stays due when it was, at once where that has passed, and
 // is put off by no more than `early`. A watermark of arrival time that is far ahead is a wrong
 // clock's, see [Window.setBack].
-func (w *base) Restarted(now time.Time) {
+func (w *timely) Restarted(now time.Time) {
 	engine := now.UnixNano()
 	for i := range w.wm.Parts {
 		w.wm.Parts[i].Since = engine
@@ -31,7 +31,7 @@ func (w *base) Restarted(now time.Time) {
 
 // Unheard implements [fold.Hearing]. What is short against a silence is not counted: between two such there was time
 // to hear of somebody, and a stream that gives nothing is not to be waited for for ever.
-func (w *base) Unheard(d time.Duration) bool {
+func (w *timely) Unheard(d time.Duration) bool {
 	if w.wm.Silence == 0 || d < time.Duration(w.wm.Silence)/10 {
 		return false
 	}
@@ -51,7 +51,7 @@ func (w *Window) setBack(engine int64, out []boundary.Boundary) []boundary.Bound
 	w.astray = false
 	for _, p := range w.instances[w.closed:] {
 		if p.start > engine {
-			out = w.emit(p, moodFinal, p.sorted(), out)
+			out = w.emit(p, moodFinal, p.Sorted(), out)
 		}
 	}
 	w.wm.Mark = engine - int64(w.p.Lateness)
@@ -60,7 +60,7 @@ func (w *Window) setBack(engine int64, out []boundary.Boundary) []boundary.Bound
 	for i, p := range w.instances {
 		closed := i < number
 		if closed && p.end > w.wm.Mark || !closed && p.start > engine {
-			w.panes -= p.n
+			w.panes -= p.Len()
 			continue
 		}
 		if closed {

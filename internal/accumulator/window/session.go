@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -16,8 +17,8 @@ import (
 // Sessions folds events into sessions by key: the events between which no pause is as long as the gap (M3). A session
 // is from its first event to its last one and the gap; what closes it, and when, is as for a [Window].
 type Sessions struct {
-	base
-	shelf
+	timely
+	shelf pane.Shelf[*session]
 	ends  endings // of those that are open
 	gones endings // of those that were handed over: when they can change no more
 
@@ -27,15 +28,22 @@ type Sessions struct {
 
 // session is one session of a key.
 type session struct {
-	pane
+	pane.Pane
 	start, end int64
 	handed     bool // as a whole, or some of it was before it grew
 	closed     bool // it is complete, and nothing has come since that is to be waited for
 }
 
+// Owned implements [pane.Shelved].
+func (x *session) Owned(gen *fold.Generation) *session {
+	c := new(*x)
+	c.Gen, c.Cells = gen, aggregate.Clone(x.Cells)
+	return c
+}
+
 // NewSessions makes an empty fold.
 func NewSessions(p *Program) *Sessions {
-	return &Sessions{base: newBase(p), shelf: newShelf()}
+	return &Sessions{timely: newTimely(p), shelf: pane.NewShelf[*session]()}
 }
 
 // Add implements [fold.Folder].
@@ -62,13 +70,13 @@ func (s *Sessions) Add(now time.Time, in *fold.Input, out []boundary.Boundary) (
 	}
 	hash := s.hash(f)
 	s.touched = s.in(hash, f.Key, f.At, end, s.touched[:0])
-	if len(s.touched) == 0 && s.n >= MaxPanes {
+	if len(s.touched) == 0 && s.shelf.Len() >= MaxPanes {
 		in.Bad = &fold.BadEvent{Stage: "window", Code: "window_full", Text: fmt.Sprintf(
 			"more than %d sessions would be open; are the times right?", MaxPanes)}
 		return out, fold.Refused
 	}
 	slot := s.join(hash, f, in)
-	x := s.own(slot, s.gen)
+	x := s.shelf.Own(slot, s.gen)
 	x.start, x.end = min(x.start, f.At), max(x.end, end)
 	s.fold(x, f, in.Event, in.At.UnixNano())
 	out = s.settle(slot, x, out)
@@ -81,41 +89,53 @@ func (s *Sessions) Add(now time.Time, in *fold.Input, out []boundary.Boundary) (
 	return out, fold.Folded
 }
 
+// in appends the slots of the sessions of a key that have a moment between from and to.
+func (s *Sessions) in(hash uint64, key boundary.Value, from, to int64, slots []int32) []int32 {
+	for slot, x := range s.shelf.With(hash) {
+		if x.start < to && from < x.end && pane.Same(x.Key, key) {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
 // join is the slot of the one session that the event is in: of those that it touches, which become one, or a new one.
 func (s *Sessions) join(hash uint64, f *fold.Facts, in *fold.Input) int32 {
 	if len(s.touched) == 0 {
-		return s.add(&session{
-			pane: pane{gen: s.gen, hash: hash, key: f.Key.Compact(), first: in.Event.Pos, at: in.At.UnixNano(),
-				cells: make([]aggregate.Cell, s.p.calls.Len())},
+		return s.shelf.Add(&session{
+			Pane: pane.Pane{Gen: s.gen, Hash: hash, Key: f.Key.Compact(), First: in.Event.Pos, At: in.At.UnixNano(),
+				Cells: make([]aggregate.Cell, s.p.calls.Len())},
 			start: f.At, end: f.At, closed: true, // until it is settled
 		}, s.gen)
 	}
-	slices.SortFunc(s.touched, func(a, b int32) int { return cmp.Compare(s.at(a).start, s.at(b).start) })
+	slices.SortFunc(s.touched, func(a, b int32) int {
+		return cmp.Compare(s.shelf.At(a).start, s.shelf.At(b).start)
+	})
 	first := s.touched[0]
 	for _, slot := range s.touched[1:] {
-		x, later := s.own(first, s.gen), s.at(slot)
-		s.p.calls.Join(x.cells, later.cells)
-		x.owes += later.owes
-		x.end, x.handed, x.dirty = later.end, x.handed || later.handed, x.dirty || later.dirty
+		x, later := s.shelf.Own(first, s.gen), s.shelf.At(slot)
+		s.p.calls.Join(x.Cells, later.Cells)
+		x.Owes += later.Owes
+		x.end, x.handed, x.Dirty = later.end, x.handed || later.handed, x.Dirty || later.Dirty
 		x.closed = x.closed && later.closed
-		x.links = x.links.Join(later.links)
-		if later.first.Stream == x.first.Stream && later.first.Offset < x.first.Offset {
-			x.first = later.first
+		x.Links = x.Links.Join(later.Links)
+		if later.First.Stream == x.First.Stream && later.First.Offset < x.First.Offset {
+			x.First = later.First
 		}
-		if later.at > x.at {
-			x.at, x.last = later.at, later.last
+		if later.At > x.At {
+			x.At, x.Last = later.At, later.Last
 		}
-		s.remove(slot, s.gen)
+		s.shelf.Remove(slot, s.gen)
 	}
 	return first
 }
 
 func (s *Sessions) fold(x *session, f *fold.Facts, ev *boundary.Event, arrived int64) {
-	x.owes++
+	x.Owes++
 	s.owed++
-	x.at, x.last, x.dirty = max(x.at, arrived), ev.Pos, s.p.Early > 0
-	x.links = x.links.Join(ev.Links)
-	s.p.calls.Add(x.cells, f.At, f.Args)
+	x.At, x.Last, x.Dirty = max(x.At, arrived), ev.Pos, s.p.Early > 0
+	x.Links = x.Links.Join(ev.Links)
+	s.p.calls.Add(x.Cells, f.At, f.Args)
 }
 
 // settle has a session that has changed wait for its end. One whose end has passed is handed over at once, again if it
@@ -138,12 +158,12 @@ func (s *Sessions) settle(slot int32, x *session, out []boundary.Boundary) []bou
 func (s *Sessions) emit(x *session, m mood, out []boundary.Boundary) []boundary.Boundary {
 	events := int64(0)
 	if m != moodEarly {
-		events = x.owes
+		events = x.Owes
 	}
-	x.owes -= events
+	x.Owes -= events
 	s.owed -= events
-	x.dirty, x.handed = false, x.handed || m != moodEarly
-	return s.hand(&x.pane, x.start, x.end, m, events, out)
+	x.Dirty, x.handed = false, x.handed || m != moodEarly
+	return s.hand(&x.Pane, x.start, x.end, m, events, out)
 }
 
 // advance hands over the sessions that are complete, by their ends and then their keys, and forgets those that nothing
@@ -154,11 +174,11 @@ func (s *Sessions) advance(out []boundary.Boundary) []boundary.Boundary {
 	for at, slot, ok := s.next(&s.ends); ok && at <= mark; at, slot, ok = s.next(&s.ends) {
 		s.ends.pop()
 		if s.p.Late != "update" {
-			s.due = append(s.due, s.at(slot))
-			s.remove(slot, s.gen)
+			s.due = append(s.due, s.shelf.At(slot))
+			s.shelf.Remove(slot, s.gen)
 			continue
 		}
-		x := s.own(slot, s.gen)
+		x := s.shelf.Own(slot, s.gen)
 		x.closed = true
 		s.due = append(s.due, x)
 		s.push(&s.gones, x.end+int64(s.p.Retain), slot)
@@ -167,7 +187,7 @@ func (s *Sessions) advance(out []boundary.Boundary) []boundary.Boundary {
 	clear(s.due)
 	for at, slot, ok := s.next(&s.gones); ok && at <= mark; at, slot, ok = s.next(&s.gones) {
 		s.gones.pop()
-		s.remove(slot, s.gen)
+		s.shelf.Remove(slot, s.gen)
 	}
 	s.tidy()
 	return out
@@ -177,7 +197,7 @@ func (s *Sessions) advance(out []boundary.Boundary) []boundary.Boundary {
 func (s *Sessions) emitAll(all []*session, out []boundary.Boundary) []boundary.Boundary {
 	slices.SortFunc(all, orderSessions)
 	for _, x := range all {
-		if x.gen != s.gen { // a snapshot has it, and here it is gone
+		if x.Gen != s.gen { // a snapshot has it, and here it is gone
 			x = new(*x)
 		}
 		m := moodFinal
@@ -190,7 +210,7 @@ func (s *Sessions) emitAll(all []*session, out []boundary.Boundary) []boundary.B
 }
 
 func orderSessions(a, b *session) int {
-	return cmp.Or(cmp.Compare(a.end, b.end), orderKeys(a.key, b.key))
+	return cmp.Or(cmp.Compare(a.end, b.end), pane.Order(a.Key, b.Key))
 }
 
 // next is the first of what waits in q, and until when. It belongs to advance, and to who only looks: what waits for
@@ -198,7 +218,7 @@ func orderSessions(a, b *session) int {
 func (s *Sessions) next(q *endings) (at int64, slot int32, ok bool) {
 	for len(*q) > 0 {
 		e := (*q)[0]
-		x := s.at(e.slot)
+		x := s.shelf.At(e.slot)
 		if x == nil || x.closed != (q == &s.gones) {
 			q.pop()
 			continue
@@ -220,10 +240,10 @@ func (s *Sessions) next(q *endings) (at int64, slot int32, ok bool) {
 // others.
 func (s *Sessions) push(q *endings, at int64, slot int32) {
 	q.push(ending{at, slot})
-	if len(*q) > 2*s.n+pagePanes {
+	if len(*q) > 2*s.shelf.Len()+pane.PerPage {
 		*q = (*q)[:0]
-		for slot := range s.slots() {
-			if x := s.at(slot); x.closed == (q == &s.gones) {
+		for slot := range s.shelf.Slots() {
+			if x := s.shelf.At(slot); x.closed == (q == &s.gones) {
 				q.push(ending{x.end, slot})
 			}
 		}
@@ -232,8 +252,8 @@ func (s *Sessions) push(q *endings, at int64, slot int32) {
 
 // tidy lets go of what is left of many that were there.
 func (s *Sessions) tidy() {
-	if s.n == 0 && len(s.pages) > 0 {
-		s.shelf = newShelf()
+	if s.shelf.Len() == 0 && !s.shelf.Unused() {
+		s.shelf = pane.NewShelf[*session]()
 		s.ends, s.gones = nil, nil
 	}
 }
@@ -242,9 +262,9 @@ func (s *Sessions) tidy() {
 func (s *Sessions) early(out []boundary.Boundary) []boundary.Boundary {
 	s.earlyAt = watermark.NoTime
 	s.due = s.due[:0]
-	for slot := range s.slots() {
-		if x := s.at(slot); x.dirty && !x.closed {
-			s.due = append(s.due, s.own(slot, s.gen))
+	for slot := range s.shelf.Slots() {
+		if x := s.shelf.At(slot); x.Dirty && !x.closed {
+			s.due = append(s.due, s.shelf.Own(slot, s.gen))
 		}
 	}
 	slices.SortFunc(s.due, orderSessions)
@@ -290,7 +310,7 @@ func (s *Sessions) Tick(now time.Time, out []boundary.Boundary) []boundary.Bound
 
 // End hands over all that is open: no event comes any more.
 func (s *Sessions) End(out []boundary.Boundary) []boundary.Boundary {
-	if s.n > 0 && s.wm.To(theEnd) {
+	if s.shelf.Len() > 0 && s.wm.To(theEnd) {
 		out = s.advance(out)
 	}
 	return out
@@ -342,14 +362,14 @@ func (s *Sessions) Until(at int64) int64 { return at }
 func (s *Sessions) setBack(engine int64, out []boundary.Boundary) []boundary.Boundary {
 	s.astray, s.due = false, s.due[:0]
 	mark := engine - int64(s.p.Lateness)
-	for slot := range s.slots() {
-		x := s.at(slot)
+	for slot := range s.shelf.Slots() {
+		x := s.shelf.At(slot)
 		ahead := !x.closed && x.start > engine
 		if ahead {
 			s.due = append(s.due, x)
 		}
 		if ahead || x.closed && x.end > mark {
-			s.remove(slot, s.gen)
+			s.shelf.Remove(slot, s.gen)
 		}
 	}
 	out = s.emitAll(s.due, out)

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/accumulator/window/grid"
+	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -24,7 +25,7 @@ const (
 // Window folds events into panes by window and key, and hands the aggregates over when the
 // watermark says that a window is complete (M3).
 type Window struct {
-	base
+	timely
 	grid      grid.Grid
 	instances []*instance // by number, which is the order of their ends
 	closed    int         // how many of them have been handed over: the first ones
@@ -38,12 +39,12 @@ type Window struct {
 type instance struct {
 	number     int64 // on the grid
 	start, end int64
-	panes
+	pane.Table
 }
 
 // New makes an empty window on the grid.
 func New(p *Program) *Window {
-	return &Window{base: newBase(p), grid: grid.New(p.Size, p.Every, p.zone)}
+	return &Window{timely: newTimely(p), grid: grid.New(p.Size, p.Every, p.zone)}
 }
 
 // Add implements [fold.Folder].
@@ -117,7 +118,7 @@ func (w *Window) room(newest int64, hash uint64, f *fold.Facts) bool {
 		case !found:
 			instances++
 			panes++
-		case w.instances[i].find(hash, f.Key) < 0:
+		case w.instances[i].Find(hash, f.Key) < 0:
 			panes++
 		}
 	}
@@ -155,22 +156,22 @@ func (w *Window) instance(n, start, end int64) *instance {
 // fold takes the event into its pane of a window. The event is accounted for by the last
 // window that contains it.
 func (w *Window) fold(p *instance, hash uint64, f *fold.Facts, ev *boundary.Event, arrived int64, accounts bool) {
-	var g *pane
-	if i := p.find(hash, f.Key); i >= 0 {
-		g = p.own(i, w.gen)
+	var g *pane.Pane
+	if i := p.Find(hash, f.Key); i >= 0 {
+		g = p.Own(i, w.gen)
 	} else {
-		g = &pane{gen: w.gen, hash: hash, key: f.Key.Compact(), first: ev.Pos, at: arrived}
-		g.cells = make([]aggregate.Cell, w.p.calls.Len())
-		p.add(g, w.gen)
+		g = &pane.Pane{Gen: w.gen, Hash: hash, Key: f.Key.Compact(), First: ev.Pos, At: arrived}
+		g.Cells = make([]aggregate.Cell, w.p.calls.Len())
+		p.Add(g, w.gen)
 		w.panes++
 	}
 	if accounts {
-		g.owes++
+		g.Owes++
 		w.owed++
 	}
-	g.at, g.last, g.dirty = max(g.at, arrived), ev.Pos, w.p.Early > 0
-	g.links = g.links.Join(ev.Links)
-	w.p.calls.Add(g.cells, f.At, f.Args)
+	g.At, g.Last, g.Dirty = max(g.At, arrived), ev.Pos, w.p.Early > 0
+	g.Links = g.Links.Join(ev.Links)
+	w.p.calls.Add(g.Cells, f.At, f.Args)
 }
 
 // advance hands over the windows that are complete, and forgets those that nothing can
@@ -179,11 +180,11 @@ func (w *Window) advance(out []boundary.Boundary) []boundary.Boundary {
 	for w.closed < len(w.instances) && w.instances[w.closed].end <= w.wm.Mark {
 		p := w.instances[w.closed]
 		w.closed++
-		out = w.emit(p, moodFinal, p.sorted(), out)
+		out = w.emit(p, moodFinal, p.Sorted(), out)
 	}
 	kept, gone := w.kept(), 0
 	for gone < w.closed && w.instances[gone].end <= kept {
-		w.panes -= w.instances[gone].n
+		w.panes -= w.instances[gone].Len()
 		gone++
 	}
 	if gone > 0 {
@@ -195,19 +196,19 @@ func (w *Window) advance(out []boundary.Boundary) []boundary.Boundary {
 // update hands over again what an event has changed in a window that was complete.
 func (w *Window) update(p *instance, hash uint64, key boundary.Value, out []boundary.Boundary) []boundary.Boundary {
 	if w.p.Groups == "all" {
-		return w.emit(p, moodUpdate, p.sorted(), out)
+		return w.emit(p, moodUpdate, p.Sorted(), out)
 	}
-	return w.emit(p, moodUpdate, []*pane{p.at(p.find(hash, key))}, out)
+	return w.emit(p, moodUpdate, []*pane.Pane{p.At(p.Find(hash, key))}, out)
 }
 
 // early hands over the panes of open windows that have changed since.
 func (w *Window) early(out []boundary.Boundary) []boundary.Boundary {
 	w.earlyAt = watermark.NoTime
 	for _, p := range w.instances[w.closed:] {
-		panes := p.sorted()
-		changed := slices.ContainsFunc(panes, func(g *pane) bool { return g.dirty })
+		panes := p.Sorted()
+		changed := slices.ContainsFunc(panes, func(g *pane.Pane) bool { return g.Dirty })
 		if w.p.Groups != "all" {
-			panes = slices.DeleteFunc(panes, func(g *pane) bool { return !g.dirty })
+			panes = slices.DeleteFunc(panes, func(g *pane.Pane) bool { return !g.Dirty })
 		}
 		if changed {
 			out = w.emit(p, moodEarly, panes, out)

@@ -1,0 +1,208 @@
+package accumulator
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/graphd/graphd/internal/accumulator/window"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/spec"
+)
+
+// countModel is windows of so many events the plain way: all events of a key, of which the newest are looked at.
+type countModel struct {
+	size, every int
+	came        map[string][]sample
+	out         []string
+	devs        []float64
+}
+
+func (m *countModel) add(s sample) {
+	m.came[s.k] = append(m.came[s.k], s)
+	all := m.came[s.k]
+	if len(all)%m.every > 0 {
+		return
+	}
+	all = all[max(0, len(all)-m.size):]
+	sum, ids, kinds := 0.0, []int{}, map[int]bool{}
+	for _, s := range all {
+		sum += s.x
+		kinds[s.kind] = true
+		if len(ids) < 3 {
+			ids = append(ids, s.id)
+		}
+	}
+	mean, squares := sum/float64(len(all)), 0.0
+	for _, s := range all {
+		squares += (s.x - mean) * (s.x - mean)
+	}
+	m.devs = append(m.devs, math.Sqrt(squares/float64(len(all)-1)))
+	by := slices.Clone(all)
+	slices.SortStableFunc(by, func(a, b sample) int { return cmp.Compare(b.x, a.x) })
+	top := []int{}
+	for _, s := range by[:min(2, len(by))] {
+		top = append(top, s.id)
+	}
+	low := slices.MinFunc(all, func(a, b sample) int { return cmp.Compare(a.x, b.x) })
+	text, _ := json.Marshal(map[string]any{"key": s.k, "n": len(all), "total": sum, "first": all[0].id,
+		"last": all[len(all)-1].id, "ids": ids, "kinds": len(kinds), "top": top, "low": low.id, "most": by[0].x,
+		"events": m.every})
+	m.out = append(m.out, string(text))
+}
+
+// open is how many events no window has told of.
+func (m *countModel) open() (n int64) {
+	for _, all := range m.came {
+		n += int64(len(all) % m.every)
+	}
+	return n
+}
+
+// toldCount is a boundary in the words of the model, and its deviation.
+func toldCount(b *boundary.Boundary) (said string, dev float64) {
+	m := map[string]any{"events": b.Events}
+	for name, v := range b.Value.Fields() {
+		switch name {
+		case "k":
+		case "dev":
+			dev, _ = v.AsFloat()
+		default:
+			m[name] = v.Any()
+		}
+	}
+	text, _ := json.Marshal(m)
+	return string(text), dev
+}
+
+func counting(size, every int, aggregates ...spec.Field) spec.Accumulator {
+	a := tumbling(0, aggregates...)
+	a.TimeUnit = "ms"
+	change(&a, func(w *window.Declared) {
+		w.Key = []spec.Expr{expr("event.k")}
+		w.Size, w.Every, w.Count, w.CountEvery = 0, 0, size, every
+	})
+	return a
+}
+
+func randomCount(r *rand.Rand) (a spec.Accumulator, m *countModel) {
+	m = &countModel{size: 1 + r.IntN(24), came: map[string][]sample{}}
+	if m.every = 1 + r.IntN(m.size); r.IntN(4) == 0 {
+		m.every = m.size
+	}
+	a = counting(m.size, m.every, field("n", "count()"), field("total", "sum(event.x)"),
+		field("first", "first(event.id)"), field("last", "last(event.id)"), field("ids", "collect(event.id, 3)"),
+		field("kinds", "distinct(event.kind)"), field("top", "top(event.id, event.x, 2)"),
+		field("low", "min_by(event.id, event.x)"), field("most", "max(event.x)"), field("dev", "stddev(event.x)"))
+	return a, m
+}
+
+// M3, M42: windows of so many events are those of an independent computation, boundary by boundary, by the order in
+// which events come, whatever their times; each event is accounted for once. What is not whole at the end of the input
+// is not handed over. Restored at random points the fold does the same, and no handle changes after it was taken.
+func TestM3CountsOfAnyEvents(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 5))
+			a, m := randomCount(r)
+			p := compile(t, a)
+			c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
+			var got []string
+			var devs []float64
+			var handles []func()
+			done := int64(0)
+			hear := func() Mark {
+				h := &Handoff{}
+				c.changed = true
+				c.Drain(h)
+				for k := range h.Boundaries {
+					said, dev := toldCount(&h.Boundaries[k])
+					got, devs = append(got, said), append(devs, dev)
+				}
+				done += events(h)
+				if n := h.Mark.Counters; n.Received != n.Open+done || n.Open != m.open() {
+					t.Fatalf("books %+v, handed over %d, open %d", n, done, m.open())
+				}
+				return h.Mark
+			}
+			for i, s := range shuffled(r, samples(r, 30+r.IntN(400)), 20_000) {
+				if o := c.Add(far, s.event(int64(i+1)), true); o.Status != Accepted {
+					t.Fatalf("event %d: %+v", s.id, o)
+				}
+				m.add(s)
+				if r.IntN(8) > 0 {
+					continue
+				}
+				mark := hear()
+				state := encoded(mark)
+				handles = append(handles, func() {
+					if !bytes.Equal(encoded(mark), state) {
+						t.Error("a handle changed after it was taken")
+					}
+				})
+				if r.IntN(3) == 0 {
+					c = restarted(t, r, p, mark)
+				}
+			}
+			c.EndOfInput(far)
+			hear()
+			if diff := gocmp.Diff(m.out, got); diff != "" {
+				t.Errorf("the newest %d, each %d (-want +got):\n%s", m.size, m.every, diff)
+			}
+			for i := range min(len(devs), len(m.devs)) {
+				if !math.IsNaN(m.devs[i]) && math.Abs(devs[i]-m.devs[i]) > 1e-9*(1+m.devs[i]) {
+					t.Errorf("boundary %d: deviates by %v, want %v", i, devs[i], m.devs[i])
+				}
+			}
+			for _, check := range handles {
+				check()
+			}
+		})
+	}
+}
+
+// M3: a window that is handed over whole leaves nothing behind, so that keys may be without number.
+func TestM3CountsForgetWhatIsHandedOver(t *testing.T) {
+	t.Parallel()
+	c := newCore(t, counting(2, 2))
+	for i := range 100 {
+		for range 2 {
+			c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":0,"k":"%d"}`, i)), true)
+		}
+	}
+	h := take(t, c)
+	if n := len(h.Boundaries); n != 100 {
+		t.Errorf("%d boundaries, want 100", n)
+	}
+	if n := len(encoded(h.Mark)); n > 16 {
+		t.Errorf("a state of nothing has %d bytes", n)
+	}
+}
+
+// M4: one more group than there may be is refused, and the others go on.
+func TestM4CountsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newCore(t, counting(100_000, 100))
+	for i := range window.MaxPanes / 1000 {
+		if o := c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":0,"k":"%d"}`, i)), true); o.Status != Accepted {
+			t.Fatalf("group %d: %+v", i, o)
+		}
+	}
+	o := c.Add(far, pulled(99_999, `{"at":0,"k":"one more"}`), true)
+	if o.Status == Accepted || o.Code != "window_full" {
+		t.Errorf("one more group: %+v", o)
+	}
+	if o := c.Add(far, pulled(100_000, `{"at":0,"k":"7"}`), true); o.Status != Accepted {
+		t.Errorf("a group that is there: %+v", o)
+	}
+}
