@@ -103,6 +103,7 @@ func (t Guest) run(number int, name string) error {
 	if err != nil {
 		return err
 	}
+	t.g.depth.Set(0)
 	if err := f.CallWithStack(t.g, t.g.stack); err != nil {
 		return t.g.explain(err, name)
 	}

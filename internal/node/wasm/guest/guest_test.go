@@ -117,7 +117,7 @@ func TestWhatFailsIsTold(t *testing.T) {
 	}{
 		{"trap", CodeTrap, "unreachable", Program{Funcs: []Func{Trap("trap")}}},
 		{"grow", CodeMemory, "raise memory", Program{Pages: 1, Funcs: []Func{Grow("grow")}}},
-		{"deep", CodeTrap, "stack overflow", Program{Funcs: []Func{deep}}},
+		{"deep", CodeTrap, "too deep", Program{Funcs: []Func{deep}}},
 		{"says", CodeFailed, "says: no such", Program{Imports: []Import{fail}, Pages: 1, Data: "no such thing",
 			Funcs: []Func{says(0, 7)}}},
 		{"says", CodeFailed, "says: ", Program{Imports: []Import{fail}, Pages: 1, Funcs: []Func{says(-1, 7)}}},
@@ -161,7 +161,7 @@ func TestADeepStackIsLetGo(t *testing.T) {
 	depth := Func{Name: "depth", Signature: "l>l", Code: Code( // n == 0 ? 0 : depth(n-1) + 1
 		0x20, 0, 0x50, 0x04, 0x7E, 0x42, 0, 0x05, 0x20, 0, 0x42, 1, 0x7D, 0x10, 0, 0x42, 1, 0x7C, 0x0B)}
 	f := function(t, Program{Funcs: []Func{depth}}, "depth")
-	for n, want := range map[uint64]bool{1: true, 200_000: false} {
+	for n, want := range map[uint64]bool{1: true, 20_000: false} {
 		got, err := numbers(f, long(), n)
 		if err != nil || got != n {
 			t.Fatalf("%d deep: %d, %v", n, got, err)
@@ -169,6 +169,18 @@ func TestADeepStackIsLetGo(t *testing.T) {
 		g := f.module.ready.free[0]
 		if kept := g.functions[f.number] != nil; kept != want {
 			t.Errorf("%d deep: the stack is kept: %v", n, kept)
+		}
+	}
+}
+
+// How deep a call goes is its own: many that come back are not one that goes deep.
+func TestDepthIsOfACall(t *testing.T) {
+	t.Parallel()
+	twice := Func{Name: "twice", Signature: "l>l", Code: Code(0x20, 0, 0x10, 1, 0x10, 1)}
+	f := function(t, Program{Funcs: []Func{twice, {Signature: "l>l", Code: Code(0x20, 0, 0x42, 1, 0x7C)}}}, "twice")
+	for i := range uint64(40_000) {
+		if got, err := numbers(f, long(), i); err != nil || got != i+2 {
+			t.Fatalf("call %d: %d, %v", i, got, err)
 		}
 	}
 }

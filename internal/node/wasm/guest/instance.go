@@ -21,6 +21,7 @@ type instance struct {
 	module    api.Module
 	memory    api.Memory // nil where there is none
 	full      api.Global
+	depth     api.MutableGlobal
 	globals   []api.MutableGlobal
 	functions []api.Function // by their number; nil until one is called
 	stack     []uint64
@@ -59,6 +60,7 @@ func (m *Module) start() (*instance, error) {
 		g.memory = module.Memory()
 	}
 	g.full = module.ExportedGlobal(meter.Full)
+	g.depth, _ = module.ExportedGlobal(meter.Depth).(api.MutableGlobal) // put in, as Full is
 	if initialize := module.ExportedFunction("_initialize"); initialize != nil {
 		if err := initialize.CallWithStack(g, nil); err != nil {
 			return nil, errors.Join(g.explain(err, "its start"), g.close())
@@ -110,8 +112,8 @@ func (g *instance) putBack(p *pool) bool {
 	return true
 }
 
-// forget lets go of the stacks of calls, which grow to 50 MB and never shrink. For one to become large a call has to do
-// much.
+// forget lets go of the stacks of calls, which grow to some MiB and never shrink. For one to become large a call has to
+// do much.
 func (g *instance) forget() {
 	if g.asked > 1 {
 		clear(g.functions)
@@ -155,7 +157,9 @@ func (g *instance) explain(err error, what string) *Error {
 			what, g.call.Within)
 	case errors.Is(err, errSaid):
 		return failed(CodeFailed, "%s says: %s", what, said)
-	case g.full != nil && g.full.Get() != 0:
+	case g.full != nil && g.full.Get() == meter.FullStack:
+		return failed(CodeTrap, "the calls of %s go too deep; have it call itself less often", what)
+	case g.full != nil && g.full.Get() == meter.FullMemory:
 		return failed(CodeMemory, "%s needs more memory than it may have; have it keep less, or raise memory", what)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // what follows is where, in numbers of functions

@@ -2,48 +2,59 @@ package meter
 
 // The instructions that are known by name here.
 const (
-	opBlock        = 0x02
-	opLoop         = 0x03
-	opIf           = 0x04
-	opEnd          = 0x0B
-	opBr           = 0x0C
-	opBrIf         = 0x0D
-	opBrTable      = 0x0E
-	opCall         = 0x10
-	opCallIndirect = 0x11
-	opSelectTyped  = 0x1C
-	opLocalGet     = 0x20
-	opLocalTee     = 0x22
-	opGlobalGet    = 0x23
-	opGlobalSet    = 0x24
-	opTableGet     = 0x25
-	opTableSet     = 0x26
-	opLoad         = 0x28 // the first of them
-	opStore        = 0x36 // the first of them
-	opLastStore    = 0x3E
-	opMemorySize   = 0x3F
-	opMemoryGrow   = 0x40
-	opI32Const     = 0x41
-	opI64Const     = 0x42
-	opF32Const     = 0x43
-	opF64Const     = 0x44
-	opI32Equal     = 0x46
-	opI64LessThan  = 0x53
-	opI64Subtract  = 0x7D
-	opI64Shift     = 0x88 // to the right, without a sign
-	opI64Extend    = 0xAD // of an i32 without a sign
-	opLastPlain    = 0xC4
-	opRefNull      = 0xD0
-	opRefIsNull    = 0xD1
-	opRefFunc      = 0xD2
-	opBulk         = 0xFC
-	opVector       = 0xFD
+	opUnreachable    = 0x00
+	opBlock          = 0x02
+	opLoop           = 0x03
+	opIf             = 0x04
+	opEnd            = 0x0B
+	opBr             = 0x0C
+	opBrIf           = 0x0D
+	opBrTable        = 0x0E
+	opCall           = 0x10
+	opCallIndirect   = 0x11
+	opSelectTyped    = 0x1C
+	opLocalGet       = 0x20
+	opLocalTee       = 0x22
+	opGlobalGet      = 0x23
+	opGlobalSet      = 0x24
+	opTableGet       = 0x25
+	opTableSet       = 0x26
+	opLoad           = 0x28 // the first of them
+	opStore          = 0x36 // the first of them
+	opLastStore      = 0x3E
+	opMemorySize     = 0x3F
+	opMemoryGrow     = 0x40
+	opI32Const       = 0x41
+	opI64Const       = 0x42
+	opF32Const       = 0x43
+	opF64Const       = 0x44
+	opI32Equal       = 0x46
+	opI64LessThan    = 0x53
+	opI64GreaterThan = 0x55
+	opI64Add         = 0x7C
+	opI64Subtract    = 0x7D
+	opI64Shift       = 0x88 // to the right, without a sign
+	opI64Extend      = 0xAD // of an i32 without a sign
+	opLastPlain      = 0xC4
+	opRefNull        = 0xD0
+	opRefIsNull      = 0xD1
+	opRefFunc        = 0xD2
+	opBulk           = 0xFC
+	opVector         = 0xFD
 
 	noType = 0x40 // of a block
 )
 
 // maxLocals bounds the locals of a function, as engines do.
 const maxLocals = 50_000
+
+const (
+	// maxDepth bounds how deep calls go, in words of the stack as they are estimated: 4 MiB. Without it an engine gives
+	// each call a hundred of them.
+	maxDepth = 1 << 19
+	// frame is what each call takes of that, beside its locals and an eighth of its instructions.
+	frame = 16
+)
 
 // function is one function on its way.
 type function struct {
@@ -52,8 +63,9 @@ type function struct {
 	out    []byte
 	copied int // up to where the text has been copied
 	body   body
-	locals int // with the parameters; the one that is put in comes behind them
-	sized  bool
+	locals int  // with the parameters; the one that is put in comes behind them
+	sized  bool // it needs a local for a number of bytes
+	deep   bool // it needs one for how deep it is, for it calls others
 	edits  []edit
 	open   []int // by block that is open: the edit of a loop, -1 for others
 	count  int64 // instructions so far
@@ -66,6 +78,8 @@ type edit struct {
 	cost      int64 // is charged
 	sized     bool  // what is on top of the stack is charged
 	grown     bool  // what memory.grow has answered is looked at
+	returned  bool  // a call has come back: it is as deep again as it was
+	entry     bool  // the function begins, and is deeper than who has called it
 }
 
 // rewriteCode puts the meter into all functions.
@@ -113,7 +127,7 @@ func (f *function) rewrite() {
 		}
 	}
 	locals, begin := r.b[from:r.at], r.at
-	f.edits = append(f.edits, edit{at: begin, until: begin})
+	f.edits = append(f.edits, edit{at: begin, until: begin, entry: true})
 	f.open = append(f.open, 0) // the function itself counts as a loop does
 	for len(f.open) > 0 && r.err == nil {
 		f.instruction()
@@ -124,12 +138,18 @@ func (f *function) rewrite() {
 	if r.err != nil {
 		return
 	}
-	if f.sized {
-		groups++
+	more := 0
+	for _, own := range []bool{f.deep, f.sized} {
+		if own {
+			more++
+		}
 	}
-	f.out = append(appendUnsigned(f.out, uint64(groups)), locals...)
+	f.out = append(appendUnsigned(f.out, uint64(groups+more)), locals...)
+	if f.deep {
+		f.out = append(f.out, 1, byte(I64))
+	}
 	if f.sized {
-		f.out = append(appendUnsigned(f.out, 1), byte(I32))
+		f.out = append(f.out, 1, byte(I32))
 	}
 	f.copied = begin
 	for _, e := range f.edits {
@@ -145,17 +165,24 @@ func (f *function) put(e edit) {
 	left := uint64(len(f.w.globals)) // the global that is put in
 	get := func() { f.out = appendUnsigned(append(f.out, opGlobalGet), left) }
 	set := func() { f.out = appendUnsigned(append(f.out, opGlobalSet), left) }
+	bytes, depth := f.place(f.deep), uint64(f.locals)
 	switch {
+	case e.returned:
+		if f.deep {
+			f.out = appendUnsigned(append(f.out, opLocalGet), depth)
+			f.out = appendUnsigned(append(f.out, opGlobalSet), left+2)
+		}
+		return
 	case e.grown: // what it has answered stays where it is, and full = 1 when that is -1
-		f.out = appendUnsigned(append(f.out, opLocalTee), uint64(f.locals))
+		f.out = appendUnsigned(append(f.out, opLocalTee), bytes)
 		f.out = append(f.out, opI32Const, 0x7F, opI32Equal, opIf, noType, opI64Const, 1)
 		f.out = append(appendUnsigned(append(f.out, opGlobalSet), left+1), opEnd)
-		f.out = appendUnsigned(append(f.out, opLocalGet), uint64(f.locals))
+		f.out = appendUnsigned(append(f.out, opLocalGet), bytes)
 		return
 	case e.sized: // n stays where it is, and left -= n/16
-		f.out = appendUnsigned(append(f.out, opLocalTee), uint64(f.locals))
+		f.out = appendUnsigned(append(f.out, opLocalTee), bytes)
 		get()
-		f.out = appendUnsigned(append(f.out, opLocalGet), uint64(f.locals))
+		f.out = appendUnsigned(append(f.out, opLocalGet), bytes)
 		f.out = append(f.out, opI64Extend, opI64Const, 4, opI64Shift, opI64Subtract)
 	case e.cost > 0:
 		get()
@@ -169,7 +196,30 @@ func (f *function) put(e edit) {
 	f.out = append(f.out, opI64Const, 0, opI64LessThan, opIf, noType, opCall)
 	f.out = appendUnsigned(f.out, uint64(f.w.imported))
 	set()
-	f.out = append(f.out, opEnd)
+	if f.out = append(f.out, opEnd); e.entry && f.deep {
+		f.enter()
+	}
+}
+
+// enter has a function be deeper than who has called it, by about what it takes of the stack: depth is a local and a
+// global, and full = 2 before it gives up.
+func (f *function) enter() {
+	globals, local := uint64(len(f.w.globals)), uint64(f.locals)
+	f.out = appendUnsigned(append(f.out, opGlobalGet), globals+2)
+	f.out = append(appendSigned(append(f.out, opI64Const), frame+int64(f.locals)+f.count/8), opI64Add)
+	f.out = appendUnsigned(append(f.out, opLocalTee), local)
+	f.out = appendUnsigned(append(f.out, opGlobalSet), globals+2)
+	f.out = appendUnsigned(append(f.out, opLocalGet), local)
+	f.out = append(appendSigned(append(f.out, opI64Const), maxDepth), opI64GreaterThan, opIf, noType, opI64Const, 2)
+	f.out = append(appendUnsigned(append(f.out, opGlobalSet), globals+1), opUnreachable, opEnd)
+}
+
+// place is that of the local for a number of bytes.
+func (f *function) place(behind bool) uint64 {
+	if behind {
+		return uint64(f.locals) + 1
+	}
+	return uint64(f.locals)
 }
 
 // instruction passes over one instruction, and notes what it needs.
@@ -198,16 +248,12 @@ func (f *function) instruction() {
 			r.u32()
 		}
 	case op == opCall || op == opRefFunc:
-		from := r.at
-		called := r.index("function", len(f.w.functions))
-		f.edits = append(f.edits, edit{at: from, until: r.at, function: called})
-		if op == opCall {
-			f.body.calls = append(f.body.calls, called)
-		}
+		f.names(op == opCall)
 	case op == opCallIndirect:
 		r.index("type", len(f.w.types))
 		r.u32()
 		f.body.indirect = true
+		f.called()
 	case op == opSelectTyped:
 		r.types()
 	case op >= opLocalGet && op <= opLocalTee:
@@ -245,6 +291,22 @@ func (f *function) instruction() {
 	default:
 		r.fail("the instruction %#x is not supported", op)
 	}
+}
+
+// names passes over the index of a function, which is called or referred to.
+func (f *function) names(calls bool) {
+	from := f.r.at
+	named := f.r.index("function", len(f.w.functions))
+	f.edits = append(f.edits, edit{at: from, until: f.r.at, function: named})
+	if calls {
+		f.body.calls = append(f.body.calls, named)
+		f.called()
+	}
+}
+
+// called notes that a call ends here.
+func (f *function) called() {
+	f.edits, f.deep = append(f.edits, edit{at: f.r.at, until: f.r.at, returned: true}), true
 }
 
 func (f *function) blockType() {

@@ -1,6 +1,8 @@
 // Package meter puts into a WebAssembly module what lets its host stop it: every function and every loop counts what
 // it does, and from time to time asks whether it may go on.
 //
+// How deep its functions call each other is counted, too: an engine gives each call as much stack as it likes.
+//
 // An engine can stop compiled code by itself only at a price for each turn of a loop and each call. What is
 // put in here costs a few instructions, and the host is asked once in [Quantum] of them: seldom enough to cost
 // nothing, and often enough for who has to collect garbage or look at the time.
@@ -14,8 +16,8 @@
 //
 //   - an import, [ImportModule] and [ImportName], behind those of the module, which answers how much more may be done.
 //     All functions of the module have an index that is greater by one than before;
-//   - a global with what is left of that, and one that tells whether the memory could not grow, behind those of the
-//     module;
+//   - a global with what is left of that, one that tells whether the memory could not grow or calls went too deep, and
+//     one of how deep they are, behind those of the module;
 //   - at the beginning of each function and each turn of a loop, a charge for the instructions in it, and before each
 //     instruction that works on many bytes, one for these;
 //   - an export for each global that changes, so that the host can put it back.
@@ -38,8 +40,16 @@ const (
 	ImportName   = "meter"
 )
 
-// Full is the name under which a global is exported, an i64, that is 1 after the memory could not grow.
-const Full = "graphd:full"
+// Full is the name under which a global is exported, an i64, that is [FullMemory] after the memory could not grow, and
+// [FullStack] after calls have gone too deep. Depth is that of another, of how deep calls are: who calls a function
+// sets it to 0 before.
+const (
+	Full  = "graphd:full"
+	Depth = "graphd:depth"
+
+	FullMemory = 1
+	FullStack  = 2
+)
 
 // growth is what a call of memory.grow is charged: it may clear and copy the whole memory.
 const growth = Quantum / 4

@@ -264,5 +264,5 @@ func FuzzRewrite(f *testing.F) {
 func ours(name string) bool {
 	var n int
 	_, err := fmt.Sscanf(name, "graphd:global:%d", &n)
-	return err == nil || name == meter.Full
+	return err == nil || name == meter.Full || name == meter.Depth
 }

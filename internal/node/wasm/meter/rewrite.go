@@ -225,9 +225,10 @@ func (w *rewriter) rewriteGlobals(r *reader) []byte {
 		b = w.constant(b, r)
 		w.globals = append(w.globals, g)
 	}
-	b = append(appendUnsigned(nil, uint64(n+2)), b...)
+	b = append(appendUnsigned(nil, uint64(n+3)), b...)
 	b = append(b, byte(I64), 1, opI64Const, 0, opEnd)    // how many instructions may follow
-	return append(b, byte(I64), 1, opI64Const, 0, opEnd) // whether the memory could not grow
+	b = append(b, byte(I64), 1, opI64Const, 0, opEnd)    // what it has found too little of
+	return append(b, byte(I64), 1, opI64Const, 0, opEnd) // how deep calls are
 }
 
 func bit(is bool) byte {
@@ -278,9 +279,11 @@ func (w *rewriter) rewriteExports(r *reader) []byte {
 		b = appendUnsigned(b, uint64(i))
 		w.out.Globals = append(w.out.Globals, name)
 	}
-	b = append(appendText(b, Full), byte(KindGlobal))
-	b = appendUnsigned(b, uint64(len(w.globals)+1))
-	w.out.Globals = append(w.out.Globals, Full)
+	for i, name := range []string{Full, Depth} {
+		b = append(appendText(b, name), byte(KindGlobal))
+		b = appendUnsigned(b, uint64(len(w.globals)+1+i))
+		w.out.Globals = append(w.out.Globals, name)
+	}
 	return append(appendUnsigned(nil, uint64(n+len(w.out.Globals))), b...)
 }
 
