@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -144,6 +145,29 @@ func TestLoopByWorkers(t *testing.T) {
 		if err := sameResults(h.plan, &h.r, &inline.r); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// M23: on goroutines of their own too, where the race detector holds that a loop reads what is final, and no more.
+func TestLoopBesideOtherWork(t *testing.T) {
+	t.Parallel()
+	var nodes strings.Builder
+	nodes.WriteString("loops: { l: { nodes: [x, y], max_iterations: 60 } }\nnodes:\n" +
+		"  x: { expr: '(y ?? 0) / 2' }\n  y: { expr: 'a + x / 2' }\n")
+	for i := range 40 {
+		fmt.Fprintf(&nodes, "  n%d: { expr: 'a * %d + (b ?? 0)' }\n", i, i)
+	}
+	inline, h := start(t, "a* b*", nodes.String()), start(t, "a* b*", nodes.String())
+	for i := range 30 {
+		inline.set("a", i).fire()
+		h.set("a", i)
+		h.e.Number++
+		h.e.Stamp++
+		driveConcurrently(4, h.plan, h.st, &h.e, &h.r)
+		if err := sameResults(h.plan, &h.r, &inline.r); err != nil {
+			t.Fatal(err)
+		}
+		h.plan.Commit(h.st, &h.r)
 	}
 }
 
