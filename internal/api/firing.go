@@ -42,7 +42,8 @@ type NodeRecord struct {
 	DurationUS *float64        `json:"duration_us"`
 	Error      *string         `json:"error"`
 	Overran    bool            `json:"overran,omitempty"` // it took longer than its budget
-	// Iterations is how often the node's loop has run, and Ended why it ended: settled, until, max_iterations, broken.
+	// Iterations is how often the node's loop has run, and Ended why it ended: settled, until, max_iterations,
+	// budget, broken.
 	// Both are left out for nodes of no loop, and where that was not due.
 	Iterations int    `json:"iterations,omitempty"`
 	Ended      string `json:"ended,omitempty"`

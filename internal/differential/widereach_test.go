@@ -18,10 +18,11 @@ func undrawn() map[string]string {
 		unbuilt = "not yet supported"
 		away    = "calls out, or is fed from elsewhere: events come by files and pushes here"
 		gofunc  = "registered by an embedding program"
+		timed   = "what comes of it depends on the clock, and with a journal it is refused"
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes": unbuilt, "loops.*.budget": unbuilt,
+		"lanes": unbuilt, "loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
 		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt,
 		"outputs.*.key": unbuilt,
 		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",

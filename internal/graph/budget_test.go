@@ -3,6 +3,8 @@ package graph
 import (
 	"slices"
 	"testing"
+
+	"github.com/graphd/graphd/internal/node/nodetest"
 )
 
 // overrunning is a graph whose clock goes on by 10 ns with each node.
@@ -60,6 +62,75 @@ func TestBudgetAndFailure(t *testing.T) {
 		h.e.Clock = func() int64 { now += 10; return now }
 		if h.set("a", 1).run(); h.r.Err == nil || h.r.Err.Name != want {
 			t.Errorf("%s: got %v", rest, h.r.Err)
+		}
+	}
+}
+
+// M25: with degrade a node that took too long keeps what it had, as if it had not run, and the epoch goes on.
+func TestBudgetDegrades(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", `
+nodes:
+  slow: { expr: 'a + rolling_count(a, 9)', budget: 15ns, on_overrun: degrade, on_error: skip }
+  behind: { expr: 'slow ?? -1' }
+`)
+	step, now := int64(1), int64(0)
+	h.e.Clock = func() int64 { now += step; return now }
+	h.set("a", 1).fire().want("slow ran 2; behind ran 2")
+	step = 20
+	h.set("a", 5).fire().want("slow failed 2; behind idle 2")
+	if n := h.r.Node(h.nodes["slow"]); !n.Overran || n.Err == nil || n.Err.Code != CodeOverBudget {
+		t.Errorf("got %+v", n)
+	}
+	step = 1
+	h.set("a", 7).fire().want("slow ran 9; behind ran 9") // it has counted two values
+	step, h.e.Unbounded = 20, true
+	h.set("a", 1).fire().want("slow ran 4")
+	h = start(t, "a*", "nodes: { slow: { expr: a, budget: 5ns, on_overrun: degrade }, behind: { expr: 'slow ?? -1' } }")
+	h.e.Clock = func() int64 { now += step; return now }
+	h.set("a", 1).fire().want("slow failed; behind ran -1")
+}
+
+// M18, M25: a loop that has not ended within its budget is given up after the iteration that took it over.
+func TestLoopBudget(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", `
+loops: { up: { nodes: [n], budget: 55ns, until: n > a, on_no_convergence: commit } }
+nodes: { n: { expr: '(n ?? 0) + 1' } }
+`)
+	var now int64
+	h.e.Clock = func() int64 { now += 10; return now }
+	h.set("a", 90).fire().want("n ran 2") // 30 ns an iteration
+	if n := h.r.Node(h.nodes["n"]); n.Ended != OutOfBudget || n.Iterations != 2 {
+		t.Errorf("got %v after %d iterations", n.Ended, n.Iterations)
+	}
+	h.set("a", 1).fire().want("n ran 2")
+	if n := h.r.Node(h.nodes["n"]); n.Ended != Until {
+		t.Errorf("what has ended in time: got %v", n.Ended)
+	}
+	h.e.Clock = nil
+	h.set("a", 90).fire().want("n ran 91")
+}
+
+// M29: what depends on how long something took cannot be had with a journal.
+func TestBudgetsAndTheJournal(t *testing.T) {
+	t.Parallel()
+	for rest, want := range map[string]int{
+		"nodes: { n: { expr: a, budget: 1s, on_overrun: degrade } }":                                      1,
+		"nodes: { n: { expr: a, budget: 1s, on_overrun: cancel_epoch }, m: { expr: a, budget: 1s } }":     0,
+		"loops: { l: { nodes: [n], budget: 1s } }\nnodes: { n: { expr: '(n ?? 0) + a' } }":                1,
+		"loops: { l: { nodes: [n] } }\nnodes: { n: { expr: 'n ?? a', budget: 1s, on_overrun: degrade } }": 2,
+	} {
+		g := parse(t, "graph: g\naccumulators: { a: { strategy: sequential } }\n"+
+			"durability: { mode: journal }\n"+rest+"\n")
+		_, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
+		for _, d := range diagnostics {
+			if d.Code != "conflict" {
+				t.Errorf("%s: got %v", rest, d)
+			}
+		}
+		if len(diagnostics) != want {
+			t.Errorf("%s: got %v, want %d", rest, diagnostics, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -19,6 +20,7 @@ type loop struct {
 	most     int                 // iterations
 	until    *expression.Program // nil: it ends when an iteration has changed nothing
 	onNot    string              // what follows when it has not ended by then
+	budget   int64               // nanoseconds; 0: as long as the epoch
 	reads    []int               // by the plan's indexes: what its nodes read that is none of them
 }
 
@@ -37,6 +39,7 @@ const (
 	Settled             // an iteration has changed nothing
 	Until               // its condition holds
 	MaxIterations       // it has not by then
+	OutOfBudget         // nor within its time
 	Broken              // a node failed, or the epoch was to end
 )
 
@@ -49,6 +52,8 @@ func (e Ended) String() string {
 		return "until"
 	case MaxIterations:
 		return "max_iterations"
+	case OutOfBudget:
+		return "budget"
 	case Broken:
 		return "broken"
 	default:
@@ -82,6 +87,7 @@ type looper struct {
 // run goes through the iterations of a loop. Of r it reads what is final.
 func (x *looper) run(r *Result, l *loop) {
 	x.begin(r, l)
+	began := r.timeOf(l.budget)
 	for {
 		x.iterations++
 		x.env.Iteration = int64(x.iterations)
@@ -97,6 +103,9 @@ func (x *looper) run(r *Result, l *loop) {
 			return
 		case int(x.iterations) >= l.most:
 			x.ended = MaxIterations
+			return
+		case l.budget > 0 && r.timeOf(l.budget)-began > l.budget:
+			x.ended = OutOfBudget
 			return
 		}
 	}
@@ -264,8 +273,8 @@ func (r *Result) settleLoop(l *loop, o *looped) {
 		r.status[o.fatal.Node] = Failed
 		r.stop(o.fatal.Node, o.fatal, nil)
 		return
-	case o.ended == MaxIterations && l.onNot == failLoop:
-		err := l.notConverged(p, l.first)
+	case o.given() && l.onNot == failLoop:
+		err := l.notConverged(p, l.first, o)
 		r.failures = append(r.failures, err)
 		r.status[l.first] = Failed
 		r.stop(l.first, err, nil)
@@ -274,8 +283,8 @@ func (r *Result) settleLoop(l *loop, o *looped) {
 	for k, v := range o.values {
 		i := l.first + k
 		err := o.errs[k]
-		if o.ended == MaxIterations && l.onNot != commitLoop {
-			p.keep(r, i, l.notConverged(p, i))
+		if o.given() && l.onNot != commitLoop {
+			p.keep(r, i, l.notConverged(p, i, o))
 			continue
 		}
 		if err == nil && v.Bulky() {
@@ -302,7 +311,13 @@ func (p *Plan) keep(r *Result, i int, err *NodeError) {
 	r.status[i] = Failed
 }
 
-func (l *loop) notConverged(p *Plan, i int) *NodeError {
-	return &NodeError{Node: i, Name: p.nodes[i].Name, Code: CodeNoConvergence,
-		Text: fmt.Sprintf("the loop %s has not ended after %d iterations", l.name, l.most)}
+// given says that the loop was given up.
+func (o *round) given() bool { return o.ended == MaxIterations || o.ended == OutOfBudget }
+
+func (l *loop) notConverged(p *Plan, i int, o *looped) *NodeError {
+	text := fmt.Sprintf("the loop %s has not ended after %d iterations", l.name, o.iterations)
+	if o.ended == OutOfBudget {
+		text += fmt.Sprintf(", which took longer than its budget of %s", time.Duration(l.budget))
+	}
+	return &NodeError{Node: i, Name: p.nodes[i].Name, Code: CodeNoConvergence, Text: text}
 }

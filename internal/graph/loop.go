@@ -180,9 +180,14 @@ func (c *compiler) reportCycle(cycle []int, regions [][]int) {
 
 // checkLoops checks that loops are circles, and that they can begin.
 func (c *compiler) checkLoops() {
+	for i := range c.units {
+		u := &c.units[i]
+		c.refuseTimed(u.decl.Pos, "node "+u.decl.Name, u.decl.OnOverrun == onOverrunDegrade)
+	}
 	for _, r := range c.rings {
 		if len(r.units) > 0 {
 			c.checkCircle(r)
+			c.refuseTimed(r.decl.Pos, "loop "+r.decl.Name, r.decl.Budget > 0)
 			for _, i := range r.units {
 				c.checkInLoop(r, &c.units[i])
 			}
@@ -234,6 +239,10 @@ func (c *compiler) checkInLoop(r *ring, u *unit) {
 				"say what it begins with, as in %s ?? 0, or list %s before it", u.decl.Name, from.decl.Name,
 				r.decl.Name, from.decl.Name, from.decl.Name)
 		}
+	}
+	if u.decl.OnOverrun == onOverrunDegrade {
+		c.tell(u.decl.Pos, spec.CodeConflict, "on_overrun: degrade means an epoch, and %s runs in every iteration of "+
+			"the loop %s; give the loop a budget", u.decl.Name, r.decl.Name)
 	}
 	for i := range u.sources {
 		if p := u.sources[i].program; p != nil && p.Memories() > 0 {
@@ -287,7 +296,8 @@ func (c *compiler) addLoops(p *Plan, position []int, links [][]int32) {
 	for k, r := range c.rings {
 		first := position[r.units[0]]
 		p.loops = append(p.loops, loop{name: r.decl.Name, first: first, n: len(r.units), most: r.decl.MaxIterations,
-			until: r.until.program, onNot: r.decl.OnNoConvergence})
+			until: r.until.program, onNot: r.decl.OnNoConvergence,
+			budget: int64(r.decl.Budget)})
 		l := &p.loops[k]
 		for _, i := range r.units {
 			u := &c.units[i]

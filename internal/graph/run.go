@@ -173,6 +173,13 @@ func (p *Plan) runNode(r *Result, i int) {
 // evaluate computes what a step comes to. One that comes to no value takes no step in what
 // it remembers.
 func (r *Result) evaluate(env *expression.Env, i int) (boundary.Value, error) {
+	if r.plan.steps[i].degrade {
+		return r.degrade(env, i)
+	}
+	return r.compute(env, i)
+}
+
+func (r *Result) compute(env *expression.Env, i int) (boundary.Value, error) {
 	s := &r.plan.steps[i]
 	if s.foreign && r.foreign != nil {
 		r.foreign(i)
@@ -254,8 +261,11 @@ func (r *Result) first(i int) bool { return r.fresh != nil && r.fresh.Has(i) }
 // fail does with node i what its on_error says (M21).
 func (p *Plan) fail(r *Result, i int, err *NodeError) {
 	r.failures = append(r.failures, err)
-	v := boundary.Value{}
-	switch p.steps[i].onError {
+	v, onError := boundary.Value{}, p.steps[i].onError
+	if err.Code == CodeOverBudget {
+		onError = lastGood
+	}
+	switch onError {
 	case failEpoch:
 		r.status[i] = Failed
 		r.stop(i, err, nil)

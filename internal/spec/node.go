@@ -11,7 +11,7 @@ import (
 var (
 	onErrors   = decode.Words("fail_epoch", "skip", "last_good", "dead_letter")
 	priorities = decode.Words("normal", "high", "low", "background")
-	onOverruns = decode.Choice{Words: []string{"record", "cancel_epoch"}, Later: []string{"degrade"}}
+	onOverruns = decode.Words("record", "cancel_epoch", "degrade")
 )
 
 var nodeFields = []decode.Field[nodeDraft]{

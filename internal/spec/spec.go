@@ -242,8 +242,8 @@ type Node struct {
 	OnError string
 	// Priority is "high", "normal" (default), "low" or "background".
 	Priority string
-	// Budget is how long it may take; 0: as long as the epoch. With one, OnOverrun is "record" (default) or
-	// "cancel_epoch".
+	// Budget is how long it may take; 0: as long as the epoch. With one, OnOverrun is "record" (default),
+	// "cancel_epoch" or "degrade".
 	Budget    time.Duration
 	OnOverrun string
 	// Delay are the nodes that it reads as of the last kept epoch.

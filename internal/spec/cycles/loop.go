@@ -3,6 +3,7 @@ package cycles
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
@@ -21,9 +22,11 @@ type Loop struct {
 	Nodes []Name
 	// MaxIterations bounds how often they run: 1 to 100,000, default 100.
 	MaxIterations int
+	// Budget is how long they may take; 0: as long as the epoch.
+	Budget time.Duration
 	// Until is the condition that ends the loop; zero: an iteration that changes nothing ends it.
 	Until decode.Expr
-	// OnNoConvergence is what follows when the loop has not ended after MaxIterations: "discard" (default),
+	// OnNoConvergence is what follows when the loop has not ended by then: "discard" (default),
 	// "commit" or "fail".
 	OnNoConvergence string
 }
@@ -39,7 +42,7 @@ var loopFields = []decode.Field[Loop]{
 	{Name: "on_no_convergence", Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
 		d.Pick(v, onNoConvergences, &l.OnNoConvergence)
 	}},
-	{Name: "budget"},
+	{Name: "budget", Read: func(d *decode.Decoder, v decode.Value, l *Loop) { d.Duration(v, 1, &l.Budget) }},
 }
 
 // ReadLoops reads a mapping from names to loops. Whether their nodes are there is for who knows all of them.
@@ -75,6 +78,9 @@ func Canonical(t *meaning.Tree, loops []Loop) {
 		}
 		b.Texts("nodes", nodes)
 		b.Number("max_iterations", int64(l.MaxIterations))
+		if l.Budget > 0 {
+			b.Span("budget", l.Budget)
+		}
 		b.Expr("until", l.Until.Text)
 		b.Text("on_no_convergence", l.OnNoConvergence)
 	}
