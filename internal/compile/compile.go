@@ -150,7 +150,7 @@ func Merge(passes ...spec.Diagnostics) spec.Diagnostics {
 	})
 	// A later pass over what an earlier one faulted may find the same again.
 	return slices.CompactFunc(diags, func(a, b spec.Diagnostic) bool {
-		return a.Line == b.Line && a.Column == b.Column && a.Code == b.Code && a.File == b.File
+		return a.Line == b.Line && a.Column == b.Column && a.Code == b.Code && a.File == b.File && a.Path == b.Path
 	})
 }
 

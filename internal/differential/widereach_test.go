@@ -32,6 +32,7 @@ func undrawn() map[string]string {
 		"durability.on_failure=halt": goes,
 		"accumulators.*.join":        "TestM26JoinsEveryWayEqualsRun draws them",
 		"accumulators.*.partitioned": "it is of topics; TestM49PartitionedByTheProducer holds it against a real broker",
+		"include":                    "put in before anything runs; see TestMovedIntoAnIncludedFile",
 		"reactor.shards":             "TestShardsDrawEveryField counts those of declarations that have them",
 	}
 }

@@ -34,7 +34,7 @@ func told(t *testing.T, f files, set map[string]string) (doc *assembly.Document,
 		t.Fatal(err)
 	}
 	if err == nil {
-		g, found = spec.Parse(doc.Text, new(builtin.Kinds).Declared(), spec.Options{File: "d/g.yaml"})
+		g, found = spec.Parse(doc.Text, new(builtin.Kinds).Declared(), spec.Options{File: "d/g.yaml", Resolve: resolve})
 		found = doc.Place(found)
 	}
 	for _, d := range found {
