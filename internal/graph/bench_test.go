@@ -72,6 +72,16 @@ func BenchmarkDiamond(b *testing.B) {
 			"left - right }\n"), counter)
 }
 
+// A loop of two nodes that agree after some 30 iterations.
+func BenchmarkLoop(b *testing.B) {
+	p := compileNodes(b, "  x: { expr: '(y ?? 0) / 2' }\n  y: { expr: a + x / 2 }\nloops: { l: { nodes: [x, y] } }\n")
+	bench(b, p, counter)
+}
+
+func BenchmarkDelay(b *testing.B) {
+	bench(b, compileNodes(b, "  total: { expr: '(total ?? 0) + a', delay: [total] }\n"), counter)
+}
+
 func BenchmarkChain1000(b *testing.B)  { bench(b, compileNodes(b, chain(1000)), counter) }
 func BenchmarkFanOut1000(b *testing.B) { bench(b, compileNodes(b, fanOut(1000)), counter) }
 

@@ -105,8 +105,8 @@ nodes: { n: { expr: '(n ?? 0) + 1' } }
 		t.Errorf("got %v after %d iterations", n.Ended, n.Iterations)
 	}
 	h.set("a", 1).fire().want("n ran 2")
-	if n := h.r.Node(h.nodes["n"]); n.Ended != Until {
-		t.Errorf("what has ended in time: got %v", n.Ended)
+	if n := h.r.Node(h.nodes["n"]); n.Ended != Until || n.Nanos != 20 {
+		t.Errorf("what has ended in time: got %v after %d ns", n.Ended, n.Nanos)
 	}
 	h.e.Clock = nil
 	h.set("a", 90).fire().want("n ran 91")

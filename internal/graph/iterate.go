@@ -124,9 +124,19 @@ func (x *looper) begin(r *Result, l *loop) {
 	x.env.Now, x.env.Epoch, x.env.Cause, x.env.Fresh = r.env.Now, r.env.Epoch, r.env.Cause, r.env.Fresh
 	x.env.Looks = r.env.Looks
 	first := len(p.inputs) + l.first
-	x.looped = looped{values: x.env.Values[first : first+l.n], errs: make([]*NodeError, l.n), nanos: make([]int64, l.n)}
+	x.looped = looped{values: x.env.Values[first : first+l.n], errs: cleared(x.errs, l.n), nanos: cleared(x.nanos, l.n)}
 	clear(x.values)
-	x.before = make([]boundary.Value, l.n)
+	x.before = cleared(x.before, l.n)
+}
+
+// cleared is n zero values, where there is room for them.
+func cleared[T any](room []T, n int) []T {
+	if cap(room) < n {
+		return make([]T, n)
+	}
+	room = room[:n]
+	clear(room)
+	return room
 }
 
 // iterate runs each node once.

@@ -21,7 +21,7 @@ const randomGraphs = 10_000
 
 // TestRandomGraphsMatchOracle compares every epoch of random graphs with the
 // oracle: values, statuses, emissions, errors, dead nodes, the guard, and what a
-// restart from the cells makes of it. Each epoch is driven inline and by two workers whose
+// restart from the cells makes of it, before every epoch. Each epoch is driven inline and by two workers whose
 // results come in any order: both come to the same (M23). M7, M14, M15, M16, M19, M21, M22.
 func TestRandomGraphsMatchOracle(t *testing.T) {
 	first, count := uint64(1), uint64(raced.Some(randomGraphs))
@@ -146,6 +146,10 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	}
 	if err := w.runShuffled(*e, seen); err != nil {
 		return false, fmt.Errorf("shuffled: %w", err)
+	}
+	left = allowed
+	if err := w.runRestored(e); err != nil {
+		return false, fmt.Errorf("restored: %w", err)
 	}
 	e.FullRecompute, left = true, allowed
 	full := &Result{}

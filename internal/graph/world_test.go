@@ -309,11 +309,30 @@ func (w *world) input(name string, v val) boundary.Value {
 // restart rebuilds the state from the checkpoint.
 func (w *world) restart() error {
 	w.logf("restart")
-	w.st = w.plan.NewState()
+	st, err := w.restored()
+	w.st = st
+	return err
+}
+
+// restored is the state that the checkpoint has.
+func (w *world) restored() (*State, error) {
+	st := w.plan.NewState()
 	for _, i := range slices.Collect(maps.Keys(w.cells)) { // in whatever order
-		if err := w.plan.DecodeCell(w.st, i, w.cells[i]); err != nil {
-			return err
+		if err := w.plan.DecodeCell(st, i, w.cells[i]); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return st, nil
+}
+
+// runRestored runs the epoch that w.r has just been through on what the checkpoint has of the one before, as after a
+// kill: it comes to the same.
+func (w *world) runRestored(e *Epoch) error {
+	st, err := w.restored()
+	if err != nil {
+		return err
+	}
+	r := &Result{}
+	w.plan.Run(st, e, r)
+	return sameResults(w.plan, r, w.r)
 }
