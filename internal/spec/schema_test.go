@@ -23,6 +23,7 @@ type object struct {
 	Description          string
 	Properties           map[string]json.RawMessage
 	Required             []string
+	AnyOf                []struct{ Required []string }
 	AdditionalProperties *bool
 	MinProperties        int
 }
@@ -106,7 +107,12 @@ func checkProperty(t *testing.T, name, field string, o object, set decode.FieldS
 	if built, refused := slices.Contains(set.Built, field), string(p.Not) == "{}"; built == refused {
 		t.Errorf("%s.%s: built %v, but the schema refuses it: %v", name, field, built, refused)
 	}
-	if needed, required := slices.Contains(set.Needed, field), slices.Contains(o.Required, field); needed != required {
+	required := slices.Contains(o.Required, field)
+	if name == "graph" && field == "accumulators" { // what is included may have them all
+		required = len(o.AnyOf) == 2 && slices.Contains(o.AnyOf[0].Required, field) &&
+			slices.Contains(o.AnyOf[1].Required, "include")
+	}
+	if needed := slices.Contains(set.Needed, field); needed != required {
 		t.Errorf("%s.%s: needed %v, required by the schema: %v", name, field, needed, required)
 	}
 }
@@ -189,6 +195,21 @@ func TestSchemaHasTheDefaultsOfTheDecoder(t *testing.T) {
 			if !bytes.Equal(x, y) {
 				t.Errorf("%s: the schema's default is %s, the decoder's %s", place, x, y)
 			}
+		}
+	}
+}
+
+// An editor sees one file: with an include what is required may stand in another.
+func TestSchemaOfWhatIncludes(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	for text, valid := range map[string]bool{
+		"graph: g\ninclude: a.yaml": true, "graph: g\ninclude: [a.yaml, b.yaml]\nnodes: {}": true, "graph: g": false,
+		"include: a.yaml": false, "graph: g\ninclude: []": false, "graph: g\ninclude: { a: b }": false,
+	} {
+		x, ok := instance([]byte(text))
+		if err := schema.Validate(x); !ok || (err == nil) != valid {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
