@@ -43,6 +43,8 @@ func TestLocalOutput(t *testing.T) {
 		{name: "run_file_flag", args: "run -f testdata/edge.yaml --output mids=drop" + inputs},
 		{name: "test_file_flag", args: "test -f testdata/tests/deep"},
 		{name: "plan", args: "plan testdata/edge.yaml"},
+		{name: "plan_loops", args: "plan testdata/loops.yaml"},
+		{name: "plan_loops_mermaid", args: "plan testdata/loops.yaml --format mermaid"},
 		{name: "plan_mermaid", args: "plan testdata/edge.yaml --format mermaid"},
 		{name: "plan_broken", args: "plan testdata/broken.yaml"},
 		{name: "plan_format", args: "plan testdata/edge.yaml --format dot"},

@@ -180,6 +180,8 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 			switch {
 			case e.To == n.Name && e.Kind == "delay":
 				on = append(on, e.From+" (delayed)")
+			case e.To == n.Name && e.Kind == "until":
+				on = append(on, e.From+" (until)")
 			case e.To == n.Name && e.Feedback:
 				on = append(on, e.From+" (iteration before)")
 			case e.To == n.Name:
@@ -251,6 +253,8 @@ func (p *plan) mermaid() string {
 			arrow = "-- " + e.Route + " -->"
 		case e.Kind == "delay":
 			arrow = "-. delayed .->"
+		case e.Kind == "until":
+			arrow = "-. until .->"
 		case e.Feedback:
 			arrow = "-. iteration before .->"
 		}
