@@ -2,15 +2,19 @@ package examples
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/internal/node/wasm/wasmtest"
 )
 
 // TestGuestsOnAnyNumberOfCores: what nodes of WebAssembly answer is the same on 1, 2 and 8 cores, with shards and
@@ -64,6 +68,71 @@ func TestGuestsOnAnyNumberOfCores(t *testing.T) {
 					firstDifference(out.String(), want))
 			}
 		}
+	}
+}
+
+// TestAGuestThatSpinsHarmsNobody: a graph whose guest never ends goes on after the timeout as on_error says, another
+// one of the same daemon answers meanwhile, and the daemon stops when it is told to (M21, M25, M38).
+func TestAGuestThatSpinsHarmsNobody(t *testing.T) {
+	atRoot(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	module := filepath.Join(t.TempDir(), "m.wasm")
+	program := wasmtest.Program{Funcs: []wasmtest.Func{wasmtest.Spin("spin"),
+		{Name: "same", Signature: "d>d", Code: wasmtest.Code(0x20, 0)}}}
+	if err := os.WriteFile(module, program.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const doc = `graph: %s
+accumulators: { a: { source: { generator: { every: 5ms, expr: i, count: %d } }, strategy: sequential } }
+nodes:
+  n: { wasm: { module: %s, function: %s, timeout: 200ms }, inputs: [a], on_error: skip }
+  told: { expr: 'n ?? (0 * a - 1)' } # read with the input, for a node that fails again has not changed
+outputs: { o: { from: told, sink: { go: { name: %s } } } }
+`
+	counts := map[string]chan any{"spins": make(chan any), "answers": make(chan any)}
+	registry := graphd.Registry{Sinks: map[string]graphd.SinkFunc{}}
+	for name, to := range counts {
+		registry.Sinks[name] = func(_ context.Context, batch []graphd.Message) error {
+			for _, m := range batch {
+				select {
+				case to <- m.Value:
+				case <-ctx.Done(): // the test has seen enough
+				}
+			}
+			return nil
+		}
+	}
+	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard,
+		Registry: registry,
+		Declarations: map[string][]byte{
+			"spins.yaml":   fmt.Appendf(nil, doc, "spins", 10, module, "spin", "spins"),
+			"answers.yaml": fmt.Appendf(nil, doc, "answers", 100_000, module, "same", "answers"),
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	// From the first timeout on the guest spins for the next event, and the one after it.
+	for spun, answers := 0, 0; spun < 1 || answers < 100; {
+		select {
+		case v := <-counts["spins"]:
+			if spun++; v != -1 {
+				t.Errorf("the guest that spins has answered %v", v)
+			}
+		case v := <-counts["answers"]:
+			if v != float64(answers) {
+				t.Fatalf("answer %d is %v", answers, v)
+			}
+			answers++
+		case <-ctx.Done():
+			t.Fatalf("after a minute there are %d timeouts and %d answers", spun, answers)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -115,6 +115,7 @@ func compile(code []byte, id identity) (*Module, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", meter.ErrModule, err), m.runtime.Close(ctx))
 	}
+	metered.Code = nil // what is run is the compiled code
 	m.ready.most = runtime.GOMAXPROCS(0)
 	// Nobody who calls a function has lost its module, so that what is closed is in nobody's hands.
 	runtime.AddCleanup(m, func(r wazero.Runtime) { _ = r.Close(context.Background()) }, m.runtime)

@@ -91,6 +91,7 @@ func Rewrite(module []byte) (*Module, error) {
 		w.sections[step.section] = text
 	}
 	w.out.Code = w.join()
+	w.sections = [sections][]byte{} // what a function can change is known without them
 	return &w.out, nil
 }
 
