@@ -1,6 +1,8 @@
 // A guest in AssemblyScript: a function of numbers, and one of values. guest.wasm is made of it by
 //
 //	npx --yes --package assemblyscript@0.28.9 asc guest.ts -o guest.wasm -O3 --noAssert --runtime stub --use abort=
+//
+// What AssemblyScript adds of its own library is under the Apache License 2.0.
 
 // risk is how unusual an amount is, between 0 and 1, by what is usual and how far that spreads, and by how many
 // payments that is known.
