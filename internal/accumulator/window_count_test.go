@@ -135,7 +135,9 @@ func TestM3CountsOfAnyEvents(t *testing.T) {
 				}
 				return h.Mark
 			}
-			for i, s := range shuffled(r, samples(r, 30+r.IntN(400)), 20_000) {
+			all := shuffled(r, samples(r, 30+r.IntN(400)), 20_000)
+			var back goneBack
+			for i, s := range all {
 				if o := c.Add(far, s.event(int64(i+1)), true); o.Status != Accepted {
 					t.Fatalf("event %d: %+v", s.id, o)
 				}
@@ -145,6 +147,9 @@ func TestM3CountsOfAnyEvents(t *testing.T) {
 				}
 				mark := hear()
 				state := encoded(mark)
+				if back.mark.State == nil || r.IntN(4) == 0 {
+					back = goneBack{mark, i + 1, len(got)}
+				}
 				handles = append(handles, func() {
 					if !bytes.Equal(encoded(mark), state) {
 						t.Error("a handle changed after it was taken")
@@ -167,8 +172,42 @@ func TestM3CountsOfAnyEvents(t *testing.T) {
 			for _, check := range handles {
 				check()
 			}
+			if back.mark.State == nil {
+				return
+			}
+			c, told := back.core(t, p), got
+			got = nil
+			for i, s := range all[back.next:] {
+				c.Add(far, s.event(int64(back.next+i+1)), true)
+			}
+			h := &Handoff{}
+			c.Drain(h)
+			for k := range h.Boundaries {
+				said, _ := toldCount(&h.Boundaries[k])
+				got = append(got, said)
+			}
+			if !slices.Equal(told[back.told:], got) {
+				t.Errorf("gone back to event %d (-want +got):\n%s", back.next, gocmp.Diff(told[back.told:], got))
+			}
 		})
 	}
+}
+
+// goneBack is a state that is gone on from once more, after others have gone on from it: what it shares with them is
+// what it was.
+type goneBack struct {
+	mark Mark
+	next int // the event that comes next
+	told int // boundaries, until then
+}
+
+func (b *goneBack) core(t *testing.T, p *Program) *Core {
+	t.Helper()
+	c := NewCore(p, Limits{MaxEventBytes: 1 << 20})
+	if err := c.RestoreMark(b.mark, nil); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // M3: a window that is handed over whole leaves nothing behind, so that keys may be without number.

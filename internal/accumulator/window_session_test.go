@@ -213,18 +213,20 @@ func TestM3SessionsGap(t *testing.T) {
 	t.Parallel()
 	a := tumbling(0, field("n", "count()"))
 	change(&a, func(w *window.Declared) { w.Size, w.Every, w.Gap = 0, 0, 10*time.Second })
-	c := newCore(t, a)
-	for i, at := range []int{0, 9, 18, 28} {
-		c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":%q}`, at2026(at))), true)
-	}
-	c.EndOfInput(far)
-	got := values(take(t, c))
 	want := []string{
 		`{"end":"2026-01-01T00:00:28.000Z","n":3,"start":"2026-01-01T00:00:00.000Z"}`,
 		`{"end":"2026-01-01T00:00:38.000Z","n":1,"start":"2026-01-01T00:00:28.000Z"}`,
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for _, order := range [][]int{{0, 9, 18, 28}, {28, 18, 9, 0}, {28, 0, 18, 9}} {
+		change(&a, func(w *window.Declared) { w.Lateness = time.Minute })
+		c := newCore(t, a)
+		for i, at := range order {
+			c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":%q}`, at2026(at))), true)
+		}
+		c.EndOfInput(far)
+		if got := values(take(t, c)); !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, want %q", order, got, want)
+		}
 	}
 }
 

@@ -138,10 +138,10 @@ func (c *Counts) emit(slot int32, x *tally, out []boundary.Boundary) []boundary.
 	return out
 }
 
-// addUp adds up all parts, from each of them on.
+// addUp adds up all parts, from each of them on. The first is not asked for any more: it goes at once.
 func (c *Counts) addUp(x *tally) {
 	n := len(x.parts)
-	for i := n - 2; i >= 0; i-- {
+	for i := n - 2; i > 0; i-- {
 		sum := aggregate.Clone(x.parts[i])
 		c.p.calls.Join(sum, x.parts[i+1])
 		x.parts[i] = sum
