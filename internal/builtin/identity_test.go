@@ -45,7 +45,7 @@ func TestIdentityOfSources(t *testing.T) {
 func TestIdentityOfFolds(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
-		"batch": {"Size"}, "state": {"Keep"},
+		"batch": {"Key", "Size"}, "state": {"Keep"},
 		"fold": {
 			"Init.Expr", "Init.Fields", "Init.Fields.Expr", "Init.Fields.Name", "Key",
 			"Step.Expr", "Step.Fields", "Step.Fields.Expr", "Step.Fields.Name",

@@ -22,7 +22,7 @@ func undealt() map[string]string {
 func asOne() map[string]string {
 	const global = "only a global input has it in a graph with keys, and that folds for all keys"
 	return map[string]string{
-		"accumulators.*.batch": global, "accumulators.*.state": global, "accumulators.*.window.groups": global,
+		"accumulators.*.batch.flush": global, "accumulators.*.state": global, "accumulators.*.window.groups": global,
 		"accumulators.*.window.early":       "when early results come depends on all keys",
 		"accumulators.*.table.ttl":          "it is global and goes by the clock",
 		"accumulators.*.table.as_of=event":  "rows as of the event",
@@ -77,7 +77,7 @@ func TestShardsDrawEveryField(t *testing.T) {
 	all, never, together := map[string]bool{}, undrawn(), asOne()
 	root.fields(&root, "", all, 0)
 	all["outputs"], all["reactor"], all["reactor.shards"], all["reactor.key"] = true, true, true, true
-	all["accumulators.*.fold.key"], all["accumulators.*.window.key"] = true, true
+	all["accumulators.*.fold.key"], all["accumulators.*.window.key"], all["accumulators.*.batch.key"] = true, true, true
 	delete(never, "reactor.shards")
 	for path, why := range undealt() {
 		never[path] = why

@@ -66,11 +66,12 @@ type wideInput struct {
 	fold     string
 	late     string // the input for its late events
 	counted  bool   // a window of so many events, which has no times
+	keyed    bool   // a batch for each key
 	lines    []wideLine
 }
 
 // folds says that a boundary has values of several events in it.
-func (in *wideInput) folds() bool { return in.kind == "window" || in.kind == "fold" }
+func (in *wideInput) folds() bool { return in.kind == "window" || in.kind == "fold" || in.keyed }
 
 // wideLine is one event in the place it has in its file.
 type wideLine struct {

@@ -20,7 +20,9 @@ func (w *wide) drawInputs(many int) {
 			}
 			in.acc[how] = true
 		}
-		if w.keyed && (in.kind == "batch" || in.kind == "state") {
+		if in.kind == "batch" && w.one(2) {
+			in.keyed = true
+		} else if w.keyed && (in.kind == "batch" || in.kind == "state") {
 			if in.kind = "passthrough"; !in.triggers {
 				in.kind, in.acc = w.pick("batch", "state"), tree{"global": true}
 			}
@@ -135,11 +137,13 @@ func (w *wide) drawBatch(in *wideInput) {
 	b := tree{}
 	w.maybe(2, b, "size", 2+w.r.IntN(8))
 	w.maybe(2, b, "interval", w.ms(200, 3000))
-	if w.maybe(4, b, "flush", "epoch"); w.asOne && w.one(2) {
+	if in.keyed {
+		b["key"] = w.eventKey()
+	} else if w.maybe(4, b, "flush", "epoch"); w.asOne && w.one(2) {
 		b["flush"] = "epoch"
 		delete(b, "size")
 	}
-	if len(b) == 0 {
+	if b["size"] == nil && b["interval"] == nil && b["flush"] == nil {
 		b["size"] = 3
 	}
 	in.acc["batch"] = b

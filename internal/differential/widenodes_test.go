@@ -26,7 +26,12 @@ func (in *wideInput) numbers() []string {
 	}
 	switch in.kind {
 	case "batch", "state":
-		if in.scalar {
+		switch {
+		case in.keyed && in.scalar:
+			return one("len(IN.events)", "sum(IN.events)")
+		case in.keyed:
+			return one("len(IN.events)", "sum(IN.events, .x)", "last(map(IN.events, .f))")
+		case in.scalar:
 			return one("len(IN)", "sum(IN)", "first(IN)")
 		}
 		return one("len(IN)", "sum(IN, .x)", "last(map(IN, .f))")

@@ -40,7 +40,7 @@ type Front struct {
 	merge   *merger
 
 	dealers []*accumulator.Dealer // by input; nil: it is shared
-	orders  []fold.Vouching       // by input; nil: one event completes one thing
+	orders  []fold.Ordering       // by input; nil: one event completes one thing
 	tables  []bool                // by input
 	heads   []head                // by input
 	seq     uint64
@@ -64,7 +64,7 @@ type head struct {
 func New(ctx context.Context, cfg Config) *Front {
 	n := len(cfg.Unit.Spec.Accumulators)
 	f := &Front{
-		cfg: cfg, dealers: make([]*accumulator.Dealer, n), orders: make([]fold.Vouching, n), tables: make([]bool, n),
+		cfg: cfg, dealers: make([]*accumulator.Dealer, n), orders: make([]fold.Ordering, n), tables: make([]bool, n),
 		heads: make([]head, n), now: never, free: make(chan *batch, 2*batchesAhead),
 		chunks: make(chan *chunk, cfg.Shards*2),
 	}
@@ -73,7 +73,7 @@ func New(ctx context.Context, cfg Config) *Front {
 		in := &cfg.Unit.Inputs()[i]
 		f.heads[i].newest.at, f.heads[i].until = never, never
 		f.tables[i] = in.Table != nil
-		f.orders[i], _ = accumulator.NewFold(p).(fold.Vouching)
+		f.orders[i], _ = accumulator.NewFold(p).(fold.Ordering)
 		if !in.Global {
 			f.dealers[i] = accumulator.NewDealer(p, accumulator.Limits{})
 		}

@@ -55,7 +55,7 @@ type label struct {
 }
 
 // compare says which of two is taken in first. orders are by input.
-func (l *label) compare(o *label, orders []fold.Vouching) int {
+func (l *label) compare(o *label, orders []fold.Ordering) int {
 	if c := l.round.compare(o.round); c != 0 {
 		return c
 	}

@@ -77,7 +77,8 @@ func (d *draft) checkKeys() {
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+
-					"or use a graph without keys", shown, a.Kind)
+					"group the events with batch.key or a window that collects, or use a graph without keys",
+				shown, a.Kind)
 		}
 	}
 }

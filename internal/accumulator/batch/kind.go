@@ -1,10 +1,11 @@
 // Package batch is the accumulator of the kind batch: it collects events and hands them over as
-// one list. Its [Declared] is what a declaration asks of it; batch.go is its fold.
+// one list, or one for each key. Its [Declared] is what a declaration asks of it; batch.go and keyed.go are its folds.
 package batch
 
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -25,6 +26,8 @@ type Declared struct {
 	Size     int           // flush when this many events are in; 0: no rule
 	Interval time.Duration // flush this long after the first event; 0: no rule
 	Flush    string        // "epoch": flush after every epoch that is kept; "": no rule
+	// Key are the expressions by which each key has a batch of its own; none: there is one batch.
+	Key []spec.Expr
 }
 
 // Canonical implements [spec.AccumulatorConfig].
@@ -34,20 +37,36 @@ func (c Declared) Canonical(t *meaning.Tree) {
 	if c.Flush != "" {
 		t.Text("flush", c.Flush)
 	}
+	if c.Key != nil {
+		keys := t.List("key")
+		for i, k := range c.Key {
+			keys.Leaf(strconv.Itoa(i), k.Text)
+		}
+	}
 }
 
 // Identity implements [spec.AccumulatorConfig]. An open batch goes on under another interval.
 func (c Declared) Identity(*spec.Accumulator) spec.Identity {
-	return spec.ByConfig(fmt.Sprintf("%d/0", c.Size)) // the form in which stores hold it
+	text := fmt.Sprintf("%d/0", c.Size) // the form in which stores hold it
+	for _, k := range c.Key {
+		text += fmt.Sprintf("/key %q", k.Text)
+	}
+	return spec.ByConfig(text)
 }
 
 // Folding implements [spec.AccumulatorConfig].
 func (c Declared) Folding() trait.Folding {
+	if c.Key != nil {
+		return trait.Folding{Grouped: true, Keys: c.Key, Sequential: true}
+	}
 	return trait.Folding{Hands: trait.NewEvents, Sequential: true}
 }
 
 // Compile implements [fold.Declared].
 func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
+	if c.Key != nil {
+		return c.compileKeyed(at)
+	}
 	return &fold.Program{
 		New:  func() fold.Fold { return &batch{rule: c, maxBytes: at.MaxBytes} },
 		Type: expression.ListOf(at.Emitted), WithEpochs: c.Flush == "epoch",
@@ -69,6 +88,7 @@ var (
 			d.Duration(v, 1, &c.Interval)
 		}},
 		{Name: "flush", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, flushes, &c.Flush) }},
+		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
 	}
 
 	//go:embed schema.json
@@ -82,7 +102,12 @@ func schema() decode.Schema {
 
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 	got, ok := decode.Object(d, v, "batch", fields, c)
-	if ok && len(got) == 0 {
+	flush, flushed := got["flush"]
+	if ok && flushed && got["key"].Given() {
+		d.Report(flush.Whole(), decode.CodeConflict, "",
+			"an epoch is of one key, and flush: epoch would hand over the batches of all; give size or interval")
+	}
+	if _, keyed := got["key"]; ok && (len(got) == 0 || keyed && len(got) == 1) {
 		d.Report(v.Whole(), decode.CodeNoFlushRule, "",
 			"the batch would never be handed over; give size, interval or flush: epoch")
 	}

@@ -136,7 +136,11 @@ type (
 		Elsewhere(now time.Time, stream string, at, number int64, out []boundary.Boundary) []boundary.Boundary
 		// Until is the time of the first event that would complete something, where at is the newest so far.
 		Until(at int64) int64
-		// Order says which of two boundaries that one event has completed comes first, as cmp.Compare does.
+	}
+	// Ordering is a fold that may complete several things at once, of one event or of time, in an order that can be
+	// told by what they are.
+	Ordering interface {
+		// Order says which of two boundaries that were completed at once comes first, as cmp.Compare does.
 		Order(a, b boundary.Value) int
 	}
 	// Joining is a fold that takes what two other inputs hand over, in place of events.

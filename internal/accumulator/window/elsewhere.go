@@ -40,7 +40,7 @@ func (w *Window) Until(at int64) int64 {
 	return next + int64(w.p.Lateness)
 }
 
-// Order implements [fold.Vouching]: by when the windows end, and then by the key.
+// Order implements [fold.Ordering]: by when the windows end, and then by the key.
 func (w *timely) Order(a, b boundary.Value) int {
 	return cmp.Or(endOf(a).Compare(endOf(b)), pane.Order(a.Field("key"), b.Field("key")))
 }
