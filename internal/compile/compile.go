@@ -169,7 +169,7 @@ func (u *Unit) describe() spec.Diagnostics {
 			Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 			Triggers:   a.Triggers(&g.Reactor),
 			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
-			Sequential: a.Strategy == "sequential" && a.JoinedBy == "", // a join takes each as it comes
+			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
 			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
 			AsOf:   a.Folding().AsOf, Identity: digest(a.Identity()),

@@ -48,3 +48,25 @@ func (c *Core) full(s *stage.Stage) bool {
 	in, w := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting
 	return in.bounded() && (w.boundaries >= in.Capacity || w.bytes >= in.CapacityBytes)
 }
+
+// leaveSides makes dead letters of what waits of an input that was none of a join when it was admitted: when it has
+// happened is not known any more. Replayed it comes in anew.
+func (c *Core) leaveSides() {
+	for i := range c.owed {
+		if !c.Joined(i) || !c.shared.slots[i].dirty() {
+			continue
+		}
+		var waits []*boundary.Boundary
+		if c.shared.slots[i].pend != nil {
+			waits = append(waits, c.lower(c.shared, i))
+		}
+		for c.shared.slots[i].queue.len() > 0 {
+			waits = append(waits, c.pop(c.shared, i).b)
+		}
+		for _, b := range waits {
+			c.deadLetter(i, b, "join", "input_joined", "it waited when its input became a side of a join", 0)
+		}
+		c.freed[i] = Credit{} // nobody has counted the room
+		c.changes.accs[i], c.changes.slots[i] = true, true
+	}
+}

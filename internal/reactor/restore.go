@@ -118,6 +118,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	if c.cfg.Keys != nil {
 		c.orderKeys(layouts, m.Plan == c.cfg.PlanHash)
 	}
+	c.leaveSides()
 	slices.Sort(dropped)
 	return slices.Compact(dropped), c.restoreStages()
 }

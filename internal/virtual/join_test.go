@@ -102,11 +102,42 @@ outputs:
 	if got, waits := freed(), j.core.Queued(2); got != [3]int{0, 2, 0} && got != [3]int{0, 0, 0} || waits != 5 {
 		t.Errorf("freed %v, %d wait", got, waits)
 	}
+	// What finds no partner is handed over in a pause too, and waits.
+	j.takeInto(0, 200, order("y", 200))
+	j.takeInto(1, 220, order("w", 220))
+	if waits, b := j.core.Queued(2), j.core.Books(2); waits != 6 || b.Filtered != 0 || b.Queued != 8 {
+		t.Errorf("%d wait, books %+v", waits, b)
+	}
 	j.core.Resume(j.drive.Time())
 	j.drive.Stir()
 	j.drive.Quiesce()
-	if got, waits := freed(), j.core.Queued(2); got != [3]int{0, 5, 0} || waits != 0 {
+	if got, waits := freed(), j.core.Queued(2); got != [3]int{1, 6, 0} && got != [3]int{1, 4, 0} || waits != 0 {
 		t.Errorf("freed %v, %d wait", got, waits)
+	}
+}
+
+// While something of a side may not come in yet, the join does not go on: what waits there would be late.
+func TestAJoinWaitsForWhatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(fmt.Sprintf(paidOrders, "type: left")), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	j := newJournaled(t, u)
+	j.takeInto(0, 100, order("a", 100))
+	j.drive.Hold(1, true)
+	j.takeInto(0, 150, order("b", 150)) // in this time the payment of 100 has waited
+	if b := j.core.Books(2); b.Consumed != 0 || b.Queued != 2 {
+		t.Errorf("books %+v", b)
+	}
+	j.takeInto(1, 151, order("a", 105))
+	if b := j.core.Books(2); b.Consumed != 2 || b.Queued != 1 || b.Filtered != 0 {
+		t.Errorf("books %+v", b)
+	}
+	j.drive.Hold(1, false)
+	j.takeInto(0, 170, order("c", 170))
+	if b := j.core.Books(2); b.Consumed != 3 || b.Queued != 1 {
+		t.Errorf("books %+v", b)
 	}
 }
 
