@@ -77,6 +77,7 @@ func TestShardsDrawEveryField(t *testing.T) {
 	all, never, together := map[string]bool{}, undrawn(), asOne()
 	root.fields(&root, "", all, 0)
 	all["outputs"], all["reactor"], all["reactor.shards"], all["reactor.key"] = true, true, true, true
+	all["accumulators"] = true // they may be included
 	all["accumulators.*.fold.key"], all["accumulators.*.window.key"], all["accumulators.*.batch.key"] = true, true, true
 	delete(never, "reactor.shards")
 	for path, why := range undealt() {
