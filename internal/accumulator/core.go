@@ -54,6 +54,7 @@ type Core struct {
 	folding fold.Input // the event that is being folded; reused
 	mark    Mark       // without State, which is the fold's
 	shared  bool       // mark.Positions is in somebody else's hands: copy before writing
+	moved   int        // which of mark.Positions moved last: events come by stream
 	out     []boundary.Boundary
 	array   []boundary.Boundary // the whole array that out is the rest of
 	slab    int                 // how many boundaries to allocate next; 0: minSlab
@@ -353,13 +354,16 @@ func (c *Core) moveTo(pos boundary.Position) {
 	if c.shared {
 		c.mark.Positions, c.shared = slices.Clone(c.mark.Positions), false
 	}
-	for i := range c.mark.Positions {
-		if boundary.SameStream(c.mark.Positions[i].Stream, pos.Stream) {
-			c.mark.Positions[i] = pos
-			return
-		}
+	i := c.moved
+	if i >= len(c.mark.Positions) || c.mark.Positions[i].Stream != pos.Stream {
+		i = slices.IndexFunc(c.mark.Positions, func(p boundary.Position) bool {
+			return boundary.SameStream(p.Stream, pos.Stream)
+		})
 	}
-	c.mark.Positions = append(c.mark.Positions, pos)
+	if i < 0 {
+		i, c.mark.Positions = len(c.mark.Positions), append(c.mark.Positions, pos)
+	}
+	c.mark.Positions[i], c.moved = pos, i
 }
 
 // refuse books an event that cannot be used.

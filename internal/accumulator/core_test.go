@@ -256,9 +256,10 @@ func TestPositions(t *testing.T) {
 	add("t/0", 2)
 	add("file#0-aa", 7)
 	add("file#10-bb", 3)
+	add("file#10-bb", 4) // of the stream that moved last
 	c.Advance(at(0), boundary.Position{Stream: "t/1", Offset: 9})
 	want := []boundary.Position{
-		{Stream: "t/0", Offset: 2}, {Stream: "t/1", Offset: 9}, {Stream: "file#10-bb", Offset: 3},
+		{Stream: "t/0", Offset: 2}, {Stream: "t/1", Offset: 9}, {Stream: "file#10-bb", Offset: 4},
 	}
 	if diff := cmp.Diff(want, take(t, c).Mark.Positions); diff != "" {
 		t.Error(diff)
