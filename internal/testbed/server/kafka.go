@@ -146,6 +146,16 @@ func (k *Kafka) Addrs() []string {
 	return addrs
 }
 
+// Processes are the ids of the brokers' processes that run.
+func (k *Kafka) Processes() (ids []int) {
+	for _, b := range k.brokers {
+		if b.process != nil {
+			ids = append(ids, b.process.cmd.Process.Pid)
+		}
+	}
+	return ids
+}
+
 // StartAll starts every broker that is down, and returns once all of them serve.
 func (k *Kafka) StartAll(ctx context.Context) error {
 	for _, b := range k.brokers {

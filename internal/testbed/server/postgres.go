@@ -85,6 +85,14 @@ func (p *Postgres) DSN() string {
 	return "postgres://graphd@127.0.0.1:" + strconv.Itoa(p.port) + "/postgres?sslmode=disable"
 }
 
+// Process is the id of the server's first process, whose children the others are; 0 when it is down.
+func (p *Postgres) Process() int {
+	if p.process == nil {
+		return 0
+	}
+	return p.process.cmd.Process.Pid
+}
+
 // Start serves again on the same port what was stopped or killed, and returns once a
 // connection is accepted.
 func (p *Postgres) Start(ctx context.Context) error {
