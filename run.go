@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/internal/job"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/source/file"
 )
 
@@ -28,6 +29,9 @@ type RunConfig struct {
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits for
 	// a timer, such as a debounce. Without it the end of all inputs closes and fires them.
 	NoFlush bool
+	// Calls has nodes call that call out, and lists what they may call beside public addresses: networks, addresses,
+	// host names, and the words public, loopback and private. Without it they fail.
+	Calls []string
 }
 
 // RunStats is what a run came to.
@@ -50,6 +54,13 @@ func (d *Declaration) Run(ctx context.Context, c RunConfig) (RunStats, error) {
 	files := &runFiles{}
 	defer files.close()
 	cfg := job.Config{Unit: d.unit, NoFlush: c.NoFlush}
+	if len(c.Calls) > 0 {
+		guard, err := outbound.New(outbound.Config{Allow: c.Calls})
+		if err != nil {
+			return RunStats{}, fmt.Errorf("%w: calls: %w", ErrConfig, err)
+		}
+		cfg.Calls = guard
+	}
 	if c.Progress != nil {
 		cfg.Progress = func(events int64) { c.Progress(files.progress(events)) }
 	}

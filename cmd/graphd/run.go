@@ -21,6 +21,7 @@ type runFlags struct {
 	letters         string
 	stats, strict   bool
 	noFlush         bool
+	calls           []string
 }
 
 func runCmd(t *terminal.Terminal) *cobra.Command {
@@ -41,6 +42,9 @@ timer (a debounce, max_wait) fires; with --no-flush all of that stays as it is, 
 counts as queued. What could not be used is told on standard error, the first ten with
 their place. --strict makes a dead letter, a failed epoch or an event that came too late
 for its window a failure.
+
+Nodes that call a URL fail, unless --calls says what they may call beside public
+addresses, such as --calls public or --calls loopback.
 
 With -o json, standard error has the line of --stats, with the first dead letters in it,
 and nothing else; -o yaml and -o table print the outputs for people.`,
@@ -78,6 +82,7 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 	f.BoolVar(&flags.stats, "stats", false, "print what the run came to as a line of JSON on standard error")
 	f.BoolVar(&flags.strict, "strict", false, "exit with 1 on a dead letter, a failed epoch or a late event")
 	f.BoolVar(&flags.noFlush, "no-flush", false, "leave open at the end what is not complete")
+	f.StringSliceVar(&flags.calls, "calls", nil, "let nodes call out: public, loopback, private, a host or a network")
 	// Outputs have the name --output here, so the format has another.
 	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "how to print: json, yaml or table")
 	return cmd
@@ -85,7 +90,7 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 
 // config is what the flags say of a run.
 func (f *runFlags) config(t *terminal.Terminal, d *graphd.Declaration) (c graphd.RunConfig, err error) {
-	c = graphd.RunConfig{Stdin: t.In, Stdout: t.Out, NoFlush: f.noFlush}
+	c = graphd.RunConfig{Stdin: t.In, Stdout: t.Out, NoFlush: f.noFlush, Calls: f.calls}
 	if c.Inputs, err = bindings("--input", f.inputs, d.InputNames()); err != nil {
 		return c, err
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/node/route"
 	"github.com/graphd/graphd/internal/node/wasm"
+	"github.com/graphd/graphd/internal/node/webcall"
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
@@ -184,8 +185,7 @@ func (k *Kinds) nodes() []Node {
 		expr.Kind(),
 		route.Kind(),
 		wasm.Kind(k.Modules),
-		kind.LaterNode("http", "A call of a URL.",
-			"what is looked up can come in as an input with the source poll, and the sink http sends results out"),
+		webcall.Kind(k.Guard, k.Access != nil),
 		gofunc.Kind(k.Functions),
 	}, k.MoreNodes...)
 }

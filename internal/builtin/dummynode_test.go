@@ -149,7 +149,7 @@ func TestNodeKindIsItsFolderAndOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		node, own := schema.Defs["node"], schema.Defs["node_scale"]
-		if node.Properties["scale"] == nil || own.Properties["of"] == nil || len(node.OneOf) != 5 {
+		if node.Properties["scale"] == nil || own.Properties["of"] == nil || len(node.OneOf) != 6 {
 			t.Errorf("the schema does not have the kind: %v, %v", node, own)
 		}
 	})

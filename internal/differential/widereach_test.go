@@ -17,13 +17,14 @@ func undrawn() map[string]string {
 	const (
 		unbuilt = "not yet supported"
 		away    = "calls out, or is fed from elsewhere: events come by files and pushes here"
+		calls   = "of a server; TestCalls of test/everyday compares runs and daemons"
 		gofunc  = "registered by an embedding program"
 		timed   = "what comes of it depends on the clock, and with a journal it is refused"
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
 		"lanes": unbuilt, "loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
-		"nodes.*.http": unbuilt, "nodes.*.retry": unbuilt, "nodes.*.lane": unbuilt,
+		"nodes.*.http": calls, "nodes.*.retry": calls, "nodes.*.lane": unbuilt,
 		"outputs.*.key": unbuilt,
 		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",
 		"nodes.*.go":    gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,

@@ -38,9 +38,10 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		u := &c.units[i]
 		p.nodes = append(p.nodes, u.describe())
 		p.prints = append(p.prints, c.fingerprint(u))
-		p.steps = append(p.steps, u.step(p, position))
+		p.steps = append(p.steps, u.step(p, position, c.g.File))
 		p.addMemories(at, u)
 		p.addBudget(at, len(order), u)
+		p.calls = p.calls || p.steps[at].calls
 		if u.asksEpoch() {
 			p.runAlways(c.standsAt(u, at, position), len(order))
 		}
@@ -154,7 +155,7 @@ func (c *compiler) fingerprint(u *unit) uint64 {
 }
 
 // step is the executable form of a unit, but for its links.
-func (u *unit) step(p *Plan, position []int) step {
+func (u *unit) step(p *Plan, position []int, file string) step {
 	s := step{allGates: u.decl.AfterAll, event: u.eventOf(), onError: policyOf(u.decl.OnError)}
 	s.gates.first = int32(len(p.gates))
 	for _, d := range u.deps {
@@ -163,9 +164,12 @@ func (u *unit) step(p *Plan, position []int) step {
 			s.gates.n++
 		}
 	}
-	s.program = u.kind.Compile(u.decl.Config, kind.Parts{Programs: u.programs(), Inputs: u.reads(p, position)})
+	s.program = u.kind.Compile(u.decl.Config, kind.Parts{
+		Programs: u.programs(), Inputs: u.reads(p, position), File: file, Retry: u.decl.Retry,
+	})
 	_, s.foreign = s.program.(kind.Foreign)
-	s.apart = s.foreign
+	_, s.calls = s.program.(kind.Caller)
+	s.apart = s.foreign || s.calls
 	return s
 }
 

@@ -200,7 +200,14 @@ func (r *Result) Cancel(err error) {
 // Finish closes the epoch: look at Err first, then at what it came to. Nothing of it is
 // visible before [Plan.Commit].
 func (r *Result) Finish() {
-	if r.plan.budgets != nil && r.clock != nil && !r.free {
+	switch {
+	case len(r.wants) > 0:
+		// What failed before in the plan has ended the epoch there, and what has failed is behind it.
+		first := r.wants[0].Node
+		r.Err, r.limit = &NodeError{
+			Node: first, Name: r.plan.nodes[first].Name, Code: unanswered, Text: "it waits for an answer",
+		}, first
+	case r.plan.budgets != nil && r.clock != nil && !r.free:
 		r.overruns()
 	}
 	if r.Err != nil {

@@ -15,6 +15,7 @@ const (
 	CodeCancelled    = "cancelled"     // interrupted for any other reason
 
 	CodeNoConvergence = "no_convergence" // its loop has not ended within its iterations
+	unanswered        = "unanswered"     // what the epoch has asked for is not there yet; see [Result.Wants]
 )
 
 // NodeError is why a node failed, or why an epoch ended early.

@@ -262,6 +262,9 @@ func (p *Plan) runLoop(r *Result, l *loop) {
 	if r.interrupt != nil && r.interrupted(l.first) {
 		return
 	}
+	if len(r.wants) > 0 && r.held.Has(l.first) {
+		return
+	}
 	r.looper.run(r, l)
 	r.settleLoop(l, &r.looper.looped)
 	if r.clock != nil {

@@ -218,6 +218,10 @@ func (c *compiler) checkCircle(r *ring) {
 // checkInLoop checks what a node of a loop cannot be, and that it needs nothing in the first iteration that only comes
 // later in it.
 func (c *compiler) checkInLoop(r *ring, u *unit) {
+	if _, calls := u.decl.Config.(spec.CallingNode); calls {
+		c.tell(u.decl.Pos, spec.CodeConflict, "%s calls out, and would do so in every iteration of the loop %s; take "+
+			"it out: nodes of the loop may read it, and it may read them", u.decl.Name, r.decl.Name)
+	}
 	if u.decl.OnError == "last_good" || u.decl.OnError == "dead_letter" {
 		c.tell(u.decl.Pos, spec.CodeConflict, "on_error: %s means an epoch, and %s runs in every iteration of the "+
 			"loop %s; take fail_epoch, or skip: the value is absent in that iteration", u.decl.OnError, u.decl.Name,

@@ -110,6 +110,7 @@ type Plan struct {
 	always    bitset.Set   // the nodes that are due in every epoch; nil when there are none
 	conflates [][]string   // by input that is latest: the nodes to which every event matters
 	asks      bool         // fresh() or cause() is called in some node or condition
+	calls     bool         // some node calls out
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell

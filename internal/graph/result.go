@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/bitset"
+	"github.com/graphd/graphd/internal/kind"
 )
 
 // Epoch is what a plan runs on: what the reactor's cut took. The caller owns it and its
@@ -35,6 +36,9 @@ type Epoch struct {
 	Clock func() int64
 	// Foreign is told the node whose code may not come back, and -1 after it, by every [Worker]. nil: nobody.
 	Foreign func(node int)
+	// Answer is the answer to what a node asks for; ok is false when there is none yet. It is kept as it is until
+	// the epoch has ended. nil: there never is one. [Plan.Run] alone heeds it.
+	Answer func(node int, r *kind.Request) (a *kind.Answer, ok bool)
 	// FullRecompute computes every node in every epoch, and then lets only those that
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
@@ -158,9 +162,14 @@ type Result struct {
 	interrupt func() error
 	clock     func() int64
 	foreign   func(node int)
+	answer    func(node int, r *kind.Request) (*kind.Answer, bool)
 	aside     bool
 	emitAll   bool
 	free      bool
+
+	// wants are what nodes have asked for and there is no answer to; held are they, and all that rests on them.
+	wants []Want
+	held  bitset.Set
 }
 
 // Node is what node i did in the epoch.
@@ -215,6 +224,11 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
 	r.aside, r.emitAll, r.free, r.room = e.Aside, e.EmitAll, e.Unbounded, maxEpoch
+	if r.answer = e.Answer; len(r.wants) > 0 {
+		clear(r.wants)
+		clear(r.held)
+		r.wants = r.wants[:0]
+	}
 	clear(r.sets)
 	clear(r.status)
 	p.giveMemories(st)

@@ -125,6 +125,9 @@ func (p *Plan) runNode(r *Result, i int) {
 	if r.interrupt != nil && r.interrupted(i) {
 		return
 	}
+	if len(r.wants) > 0 && r.held.Has(i) {
+		return
+	}
 	var v boundary.Value
 	if s.gates.n == 0 || r.open(s) {
 		var err error
@@ -144,6 +147,9 @@ func (p *Plan) runNode(r *Result, i int) {
 			}
 		}
 		if err != nil {
+			if errors.Is(err, errNoAnswer) {
+				return
+			}
 			if !errors.Is(err, expression.ErrAbsent) {
 				p.fail(r, i, errorOf(i, p.nodes[i].Name, err))
 				return
@@ -186,11 +192,11 @@ func (r *Result) compute(env *expression.Env, i int) (boundary.Value, error) {
 		defer r.foreign(-1)
 	}
 	if s.memories.n == 0 {
-		return s.program.Eval(env)
+		return r.valueOf(env, i)
 	}
 	memories := s.memories.of(r.state.mind().memories)
 	env.Memories = memories
-	v, err := s.program.Eval(env)
+	v, err := r.valueOf(env, i)
 	if err != nil {
 		conclude(memories, false)
 	}

@@ -18,6 +18,7 @@ type step struct {
 	loop     int32 // which of the plan's loops it runs in, counted from 1; 0 for none
 	foreign  bool  // its program may not come back
 	degrade  bool  // it keeps its value when it takes longer than its budget
+	calls    bool  // its program is a [kind.Caller]
 	apart    bool  // it is more to evaluate it than to call its program
 }
 

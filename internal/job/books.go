@@ -16,6 +16,7 @@ import (
 func (r *runner) deal(n int, start time.Time) {
 	r.front = shard.New(r.ctx, shard.Config{
 		Unit: r.cfg.Unit, Shards: n, Start: start, Batch: cmp.Or(r.cfg.Batch, shard.Batch), Release: r.release,
+		Calls:  r.g.Calls,
 		Letter: func(l *checkpoint.DeadLetter) error { return r.tellLetter(l) },
 	})
 	r.g.Tap = r.front

@@ -21,6 +21,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/job/ahead"
+	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/shard"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/timeline"
@@ -62,6 +63,8 @@ type Config struct {
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits
 	// for a timer. The books count it as queued.
 	NoFlush bool
+	// Calls is what nodes call through that call out; nil calls nobody, and they fail.
+	Calls *outbound.Guard
 }
 
 // Stats is what a run came to.
@@ -149,6 +152,11 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	}
 	r.g = virtual.New(cfg.Unit, start, nil)
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
+	if cfg.Calls != nil && cfg.Unit.Plan.Calls() {
+		clients := virtual.NewClients(ctx, cfg.Unit.Plan, cfg.Calls)
+		defer clients.Close()
+		r.g.Calls = clients.Answer
+	}
 	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
 		r.deal(n, start)
 	}

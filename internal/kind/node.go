@@ -44,6 +44,10 @@ type Parts struct {
 	Programs []*expression.Program
 	// Inputs are what its field `inputs` lists.
 	Inputs []Read
+	// File is the declaration's; "" when it was pushed.
+	File string
+	// Retry is how a call is tried again; the zero Retry is not at all.
+	Retry spec.Retry
 }
 
 // Read is a value that a node reads by its name.

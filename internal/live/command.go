@@ -30,6 +30,7 @@ func (r *Reactor) carryOut(c command, now time.Time) {
 	}
 	r.settle()
 	c.run(r.engine(now))
+	r.desk.Stir()
 	if r.flow != nil {
 		r.flow.Stir()
 	}
@@ -136,22 +137,6 @@ func (r *Reactor) FireWith(
 	return r.commandedEpoch(ctx, func(now time.Time) (reactor.FireResult, error) {
 		return r.Core.FireWith(now, key, values, replace)
 	})
-}
-
-// fireFunc makes an epoch on command.
-type fireFunc = func(now time.Time) (reactor.FireResult, error)
-
-func (r *Reactor) commandedEpoch(ctx context.Context, fire fireFunc) (reactor.FireResult, error) {
-	res, err := ask(ctx, r, func(now time.Time) (reactor.FireResult, error) {
-		if r.flow != nil {
-			now = r.flow.Begun()
-		}
-		return fire(now)
-	})
-	if err != nil {
-		return res, err
-	}
-	return res, r.Journaled(ctx)
 }
 
 // Pause stops the evaluation. Whether it is durable is for Durable to say (W27).

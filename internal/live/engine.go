@@ -80,7 +80,7 @@ func (r host) Grant(now time.Time) int {
 	if n > 0 && r.care.on {
 		n = min(n, r.carefully(now))
 	}
-	if n <= 0 {
+	if n <= 0 || r.desk.Waits() {
 		if r.queues {
 			r.queues = false
 			r.Epochs.forget(r.Reactor)
@@ -91,6 +91,7 @@ func (r host) Grant(now time.Time) int {
 		return 0
 	}
 	r.granted = true
+	r.desk.Tried()
 	return n
 }
 

@@ -13,7 +13,7 @@ func (r *Reactor) admit(now time.Time) bool {
 	if r.flow != nil {
 		return r.take(now)
 	}
-	if r.Core.DeadLettersPending() >= reactor.MaxDeadLetters || !r.logRoom() {
+	if r.Core.DeadLettersPending() >= reactor.MaxDeadLetters || !r.logRoom() || r.desk.Holds() {
 		return r.Inbox.DrainHealth(now, r.Core)
 	}
 	admitted := r.Inbox.Drain(now, r.Core)
@@ -37,9 +37,13 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		}
 		return false, free
 	}
+	if r.desk.Waits() {
+		return false, false
+	}
 	if r.queues = !r.Epochs.enter(r); r.queues {
 		return false, false
 	}
+	r.desk.Tried()
 	defer r.Epochs.leave()
 	count := 0
 	for count < n && !r.deserted() && r.Core.Fire(now) {
@@ -50,7 +54,7 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		now = r.Clock.Now()
 	}
 	if count == 0 {
-		return false, true
+		return false, !r.Core.Asking()
 	}
 	r.Fail.Hit("cut")
 	r.Core.DrainFreed(r.Inbox.Free)
@@ -162,6 +166,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
 	}
 	sooner(now.Add(r.rests), r.rests > 0)
+	sooner(now.Add(r.Core.Patience()), r.Core.Asking())
 	if r.held { // nothing fires, and nothing goes to the store
 		return max(0, until.Sub(now))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/failpoint"
+	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/live/reach"
@@ -154,7 +155,8 @@ type Reactor struct {
 	stepping              *stepping     // a Step that goes on; nil for none
 	resting               []resting
 	resent                []resent
-	flow                  *flow.Flow // under the event clock; nil under the arrival clock
+	flow                  *flow.Flow  // under the event clock; nil under the arrival clock
+	desk                  *calls.Desk // makes what nodes call; nil where none does
 	// fullSince is since when an input is full and no epoch has run, fullEpoch the last one then;
 	// zero while that is not so.
 	fullSince time.Time
@@ -194,6 +196,7 @@ func New(o Options) *Reactor {
 		o.Inbox.hold()
 	}
 	r.flow = newFlow(r)
+	r.desk = calls.New(o.Core, r.Room)
 	r.publish(r.Clock.Now())
 	return r
 }
@@ -241,6 +244,7 @@ func (r *Reactor) end() {
 	defer r.reach.CutOff()
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
+	defer r.desk.Close()
 	defer r.Meter.Left(r.Core.Config().ID.Shard)
 }
 
@@ -317,10 +321,14 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if err := r.collect(now); err != nil {
 		return false, err
 	}
+	answered := r.desk.Take()
 	if busy = r.admit(now); busy {
 		r.Fail.Hit("admit")
 	}
-	r.Core.Tick(r.engine(now))
+	busy = busy || answered
+	if !r.desk.Holds() {
+		r.Core.Tick(r.engine(now))
+	}
 	for range len(r.commands) {
 		r.carryOut(<-r.commands, now)
 		busy = true
@@ -333,6 +341,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	fired, free := r.fire(now)
 	busy = busy || fired
 	r.free = free
+	r.desk.Look()
 	r.lookForFull(now)
 	r.stepped(fired, free)
 	if r.disowned() {

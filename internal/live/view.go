@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -33,7 +35,11 @@ type View struct {
 	// HeldSince is since when, by the wall clock, it is that one.
 	HeldSince time.Time
 	writers   []*delivery.Writer
+	desk      *calls.Desk
 }
+
+// Calls are those of nodes that call out as they stand now, by node.
+func (v *View) Calls() map[string]kind.Told { return v.desk.Told() }
 
 // Writer is how output i's writer stands now; ok is false when nothing is delivered.
 func (v *View) Writer(i int) (s delivery.Status, ok bool) {
@@ -95,7 +101,7 @@ func (r *Reactor) publish(now time.Time) {
 	p.view.Store(&View{
 		View: r.Core.Look(), At: now, Checkpoint: r.sealed, Resting: r.Core.Resting(),
 		writers: slices.Clone(r.Writers), EngineTime: r.engine(now), HeldBackBy: r.heldBy(),
-		HeldSince: p.heldSince,
+		HeldSince: p.heldSince, desk: r.desk,
 	})
 	if r.Published != nil {
 		r.Published()

@@ -53,9 +53,13 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key, onlyChanged bool) (Fir
 	}
 	c.wake(k)
 	c.emitAll = !onlyChanged
-	c.run(CauseForce)
+	c.ask()
+	ran := c.run(CauseForce)
 	c.emitAll = false
 	c.reschedule(k)
+	if !ran {
+		return FireResult{}, ErrUnanswered
+	}
 	c.handStages()
 	c.logForce(key, onlyChanged)
 	return c.fireResult(), nil
@@ -98,6 +102,11 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	c.prepare(c.epoch, CauseWith)
 	c.ep.Aside = !replace
 	c.cfg.Plan.Run(&k.nodes, &c.ep, &c.res)
+	if c.ask(); c.calls != nil && c.missing() {
+		c.epoch--
+		c.cut.reset()
+		return FireResult{}, ErrUnanswered
+	}
 	rec := c.record(CauseWith, true)
 	if err := c.res.Err; err != nil {
 		// Nothing was taken and nothing is kept: the injected values leave no trace (M21).
@@ -111,6 +120,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	}
 	c.finish(rec)
 	c.cut.reset()
+	c.answered(key)
 	c.handStages()
 	c.logWith(key, values, replace)
 	return c.fireResult(), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -75,6 +76,8 @@ type Config struct {
 	Stages []stage.Declared
 	// EventClock says that engine time is that of the events; see [Core.SetWall].
 	EventClock bool
+	// Answer answers what nodes call for at once, within the epoch, and Asked has nothing; nil where the shell calls.
+	Answer func(node int, r *kind.Request) kind.Answer
 }
 
 // Keys is what a keyed reactor needs to know of its keys.
@@ -212,6 +215,7 @@ type Core struct {
 	changes     changes
 	holds       holds
 	journal     journal
+	calls       *calls            // nil in a graph that calls nobody
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 	weigher     weigher
 }
@@ -256,25 +260,6 @@ func (a *account) from(p boundary.Position) from {
 	return f
 }
 
-// backlog is what waits for a cut: in queues, and in the dirty flags of latest inputs.
-type backlog struct {
-	boundaries int
-	bytes      int64
-	events     int64
-}
-
-func (w *backlog) add(b *boundary.Boundary) {
-	w.boundaries++
-	w.bytes += int64(b.Size)
-	w.events += b.Events
-}
-
-func (w *backlog) remove(b *boundary.Boundary) {
-	w.boundaries--
-	w.bytes -= int64(b.Size)
-	w.events -= b.Events
-}
-
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
 func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
@@ -295,6 +280,9 @@ func NewCore(cfg Config) *Core {
 	c.stops = stops{make([]*Stopped, len(cfg.Inputs)), make([]*Stopped, len(cfg.Outputs))}
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.guardNeeds = cfg.Plan.GuardNeeds()
+	if cfg.Plan.Calls() {
+		c.calls = &calls{keys: map[boundary.Key]*pending{}}
+	}
 	c.layOut()
 	c.cut.init(len(cfg.Inputs))
 	c.holds.init(len(cfg.Outputs))

@@ -67,10 +67,11 @@ func (t *cut) reset() {
 // false, with Released handed on in between.
 func (c *Core) Fire(now time.Time) bool {
 	c.advance(now)
+	c.ask()
 	if c.asked = false; !c.mayFire() {
 		return false
 	}
-	for taken := c.taken; ; {
+	for taken, ticked := c.taken, c.ticked; ; {
 		cause, ok := c.pick()
 		if !ok {
 			if c.asked {
@@ -81,6 +82,12 @@ func (c *Core) Fire(now time.Time) bool {
 		changed := c.fire(cause)
 		if c.cfg.Keys != nil {
 			c.schedule(c.cell)
+		}
+		if !changed && c.Asking() {
+			if c.ticked = ticked; c.asked {
+				c.logFire()
+			}
+			return false
 		}
 		if changed {
 			c.handStages()
@@ -161,7 +168,9 @@ func (c *Core) fire(cause Cause) bool {
 	if c.cfg.Guard && !c.passGuard(cause) {
 		return !c.cell.waits
 	}
-	c.run(cause)
+	if !c.run(cause) {
+		return false
+	}
 	if c.paused && c.steps > 0 {
 		c.steps--
 	}
@@ -290,6 +299,7 @@ func (c *Core) needsWhatIsBehind() bool {
 // in a table is there whatever becomes of an epoch: both stay marked until an epoch that reads them
 // is kept. apart hands the boundaries of a burst out one by one instead of as the list they were cut as.
 func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary)) {
+	c.answered(c.cell.key)
 	if c.cut.through != noInput {
 		c.consumeThrough(each)
 		return

@@ -176,6 +176,7 @@ func (c *Core) evict(k *cell, why string) {
 	c.keys.agenda.remove(k)
 	delete(c.keys.waiting, k)
 	c.keys.byKey.Remove(k.key)
+	c.answered(k.key)
 	c.keys.evicted++
 	c.keys.left(k)
 	c.changes.evicted(k)

@@ -33,6 +33,7 @@ const (
 	logBack   = 'K' // now: engine time was set back
 	logFollow = 'f' // now, input, time: a stage has come to that time
 	logOpen   = 'O' // the instant that is open at the end of the entry; without it none is
+	logAnswer = 'N' // now, key, node, digest of the question, the epoch's now, answer: the next fire of the key has it
 	logFeed   = 'E' // now, input, time, raw, origin: an event of a stage that is not its node's
 	// and logStop, see stopped.go
 )
@@ -184,6 +185,7 @@ func (c *Core) logTick() {
 
 func (c *Core) logFire() {
 	if c.logging() {
+		c.logAnswers()
 		c.journal.buf = c.appendOutcome(c.note(logFire))
 	}
 }
@@ -196,6 +198,7 @@ func (c *Core) logForce(key boundary.Key, onlyChanged bool) {
 	if onlyChanged {
 		kind = logForce
 	}
+	c.logAnswers()
 	c.journal.buf = c.appendOutcome(form.AppendText(c.note(kind), string(key)))
 }
 
@@ -203,6 +206,7 @@ func (c *Core) logWith(key boundary.Key, values []boundary.Value, replace bool) 
 	if !c.logging() {
 		return
 	}
+	c.logAnswers()
 	dst := form.AppendText(c.note(logWith), string(key))
 	dst = append(dst, boolByte(replace))
 	dst = binary.AppendUvarint(dst, uint64(len(values)))

@@ -123,11 +123,9 @@ func (r *Replayer) call(kind byte, in *form.Reader) error {
 	case logFollow:
 		return r.follow(now, in)
 	case logFeed:
-		i := c.input(in.Text())
-		ev := boundary.Event{At: in.Time(), Raw: []byte(in.Text()), Origin: in.Text()}
-		if in.Err == nil && c.stages.Of(i) != nil {
-			c.Feed(now, i, &ev)
-		}
+		r.feed(now, in)
+	case logAnswer:
+		r.answer(in)
 	case logTick:
 		if in.Err == nil {
 			c.Tick(now)
@@ -164,6 +162,16 @@ func (r *Replayer) call(kind byte, in *form.Reader) error {
 			ErrCorrupt, kind)
 	}
 	return nil
+}
+
+// feed takes in an event of a stage that is not its node's.
+func (r *Replayer) feed(now time.Time, in *form.Reader) {
+	c := r.c
+	i := c.input(in.Text())
+	ev := boundary.Event{At: in.Time(), Raw: []byte(in.Text()), Origin: in.Text()}
+	if in.Err == nil && c.stages.Of(i) != nil {
+		c.Feed(now, i, &ev)
+	}
 }
 
 // outcome reads what a fire came to, and fires to come to the same.

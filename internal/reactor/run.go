@@ -10,13 +10,17 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 )
 
-// run makes one epoch of the cut: it runs the plan and then keeps all of it or nothing (M22).
-func (c *Core) run(cause Cause) {
+// run makes one epoch of the cut: it runs the plan and then keeps all of it or nothing (M22). It is false, and nothing
+// has been done, where the epoch misses an answer.
+func (c *Core) run(cause Cause) bool {
 	c.snapshot()
 	c.epoch++
 	c.prepare(c.epoch, cause)
-	c.begin()
 	c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
+	if c.calls != nil && c.postpone(cause) {
+		return false
+	}
+	c.begin()
 	if err := c.res.Err; err != nil {
 		c.epoch-- // fail numbers it again
 		stage := "node"
@@ -24,7 +28,7 @@ func (c *Core) run(cause Cause) {
 			stage = "output"
 		}
 		c.fail(cause, stage, err.Code, c.failure(err))
-		return
+		return true
 	}
 	rec := c.record(cause, true)
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
@@ -44,6 +48,7 @@ func (c *Core) run(cause Cause) {
 	c.lastFired = c.housekeeping()
 	c.release(rec)
 	c.finish(rec)
+	return true
 }
 
 // initEpoch sets up what the plan sees of every epoch alike.
@@ -71,6 +76,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()
 	}
+	c.consult()
 }
 
 // works makes what epochs are computed in, before the first.

@@ -16,7 +16,7 @@ const noInput = -1
 // isShort says that a boundary which triggers fires in this graph as soon as it is admitted, where nothing waits: no
 // timer delays it, and nothing else is to come first.
 func (c *Core) isShort() bool {
-	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.stages != nil || c.cfg.Journal ||
+	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.stages != nil || c.cfg.Journal || c.calls != nil ||
 		c.cfg.Keys != nil && c.cfg.Keys.TTL > 0 {
 		return false
 	}

@@ -247,3 +247,22 @@ func (ks *keys) left(k *cell) {
 		}
 	}
 }
+
+// backlog is what waits for a cut: in queues, and in the dirty flags of latest inputs.
+type backlog struct {
+	boundaries int
+	bytes      int64
+	events     int64
+}
+
+func (w *backlog) add(b *boundary.Boundary) {
+	w.boundaries++
+	w.bytes += int64(b.Size)
+	w.events += b.Events
+}
+
+func (w *backlog) remove(b *boundary.Boundary) {
+	w.boundaries--
+	w.bytes -= int64(b.Size)
+	w.events -= b.Events
+}

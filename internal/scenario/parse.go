@@ -35,7 +35,18 @@ type Step struct {
 	Push    []Push
 	Advance time.Duration
 	Command *Command
+	// Answers are what nodes that call out are answered from then on.
+	Answers []Answer
 	Expect  *Expect
+}
+
+// Answer is what a node is answered: a body with a status, or an error.
+type Answer struct {
+	Line   int
+	Node   string
+	Status int
+	Body   []byte
+	Error  string // a code, such as call_timeout; "" for none
 }
 
 // Push is events for one accumulator, as JSON.
@@ -173,16 +184,43 @@ func (p *parser) lax(n *yaml.Node) bool {
 func (p *parser) step(n *yaml.Node) Step {
 	s := Step{Line: n.Line}
 	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
-		p.bad(n, "a step is one of push, advance, command and expect")
+		p.bad(n, "a step is one of push, advance, command, answers and expect")
 		return s
 	}
 	p.fields(n, map[string]func(*yaml.Node){
 		"push":    func(v *yaml.Node) { s.Push = p.pushes(v) },
 		"advance": func(v *yaml.Node) { s.Advance = p.duration(v) },
 		"command": func(v *yaml.Node) { s.Command = p.command(v) },
+		"answers": func(v *yaml.Node) { s.Answers = p.answers(v) },
 		"expect":  func(v *yaml.Node) { s.Expect = p.expect(v) },
 	})
 	return s
+}
+
+func (p *parser) answers(n *yaml.Node) []Answer {
+	var out []Answer
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
+		p.bad(n, "answers names nodes: answers: { NODE: { body: … } }")
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		a := Answer{Line: n.Content[i].Line, Node: n.Content[i].Value, Status: 200}
+		p.fields(n.Content[i+1], map[string]func(*yaml.Node){
+			"body": func(v *yaml.Node) { a.Body = p.value(v).AppendJSON(nil) },
+			"status": func(v *yaml.Node) {
+				if v.Decode(&a.Status) != nil || a.Status < 100 || a.Status > 599 {
+					p.bad(v, "%q is no status such as 200 or 404", v.Value)
+				}
+			},
+			"error": func(v *yaml.Node) {
+				if a.Error = v.Value; a.Error == "" {
+					p.bad(v, "error is a code, such as call_timeout")
+				}
+			},
+		})
+		out = append(out, a)
+	}
+	return out
 }
 
 func (p *parser) duration(n *yaml.Node) time.Duration {

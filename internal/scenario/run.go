@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/virtual"
@@ -31,9 +32,10 @@ func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range d.Cases {
-		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs))}
+		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs)),
+			answers: map[string]kind.Answer{}}
 		p.g = virtual.New(u, p.before(), nil)
-		p.g.Interrupt = ctx.Err
+		p.g.Interrupt, p.g.Calls = ctx.Err, p.answer
 		p.g.Release = func(batch []sink.Message) error {
 			for i := range batch {
 				p.seen[batch[i].To] = append(p.seen[batch[i].To], batch[i].Value)
@@ -60,6 +62,7 @@ type player struct {
 	g        *virtual.Graph
 	seen     [][]boundary.Value // per output, since it was last looked at
 	failures []string
+	answers  map[string]kind.Answer // by node
 	// told is what steps have expected of losses last.
 	told losses
 }
@@ -89,7 +92,7 @@ func (p *player) begin(line int) {
 }
 
 func (p *player) step(s *Step) {
-	if s.Push == nil && s.Expect == nil {
+	if s.Push == nil && s.Expect == nil && s.Answers == nil {
 		p.begin(s.Line)
 	}
 	var err error
@@ -103,6 +106,8 @@ func (p *player) step(s *Step) {
 		err = p.g.AdvanceTo(p.g.Now().Add(s.Advance))
 	case s.Command != nil:
 		err = p.g.Command(func(c *reactor.Core, now time.Time) error { return p.command(c, now, s.Command) })
+	case s.Answers != nil:
+		p.setAnswers(s.Answers)
 	case s.Expect != nil:
 		p.expect(s.Line, s.Expect)
 	}

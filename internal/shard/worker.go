@@ -53,7 +53,7 @@ func newWorker(ctx context.Context, f *Front, u *compile.Unit, number int, start
 	for i := range w.newest {
 		w.newest[i].at = never
 	}
-	w.g.Tap, w.g.Interrupt = w, ctx.Err
+	w.g.Tap, w.g.Interrupt, w.g.Calls = w, ctx.Err, f.cfg.Calls
 	if r := &u.Spec.Reactor; r.TTL > 0 && r.OnEvict == "dead_letter" {
 		w.labels.arrivals = true
 		w.g.Core().OnExpiry(w.expired)

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/meaning"
+	"github.com/graphd/graphd/internal/spec/retry"
 	"github.com/graphd/graphd/internal/spec/trait"
 )
 
@@ -202,6 +203,9 @@ func addNode(list *meaning.Tree, n *Node) {
 	if n.OnOverrun != "" {
 		t.Text("on_overrun", n.OnOverrun)
 	}
+	if n.Retry != (Retry{}) {
+		n.Retry.Canonical(t)
+	}
 }
 
 // canonicalAfter is what a node comes after, whose order means nothing.
@@ -228,11 +232,8 @@ func addOutput(list *meaning.Tree, o *Output) {
 	}
 	t.Text("on_error", o.OnError)
 	// Defaults are left out: a declaration from before there was a retry means the same.
-	if o.Retry != defaultRetry() {
-		b = t.Branch("retry")
-		b.Number("attempts", int64(o.Retry.Attempts))
-		b.Span("base", o.Retry.Base)
-		b.Span("max", o.Retry.Max)
+	if o.Retry != retry.Default() {
+		o.Retry.Canonical(t)
 	}
 	if o.Timeout != defaultCallTimeout {
 		t.Span("timeout", o.Timeout)

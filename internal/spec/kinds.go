@@ -61,6 +61,12 @@ type NodeConfig interface {
 	Routes() []string
 }
 
+// CallingNode is the configuration of a node that calls out, so that there is something to try again.
+type CallingNode interface {
+	NodeConfig
+	CallsOut()
+}
+
 // Reads is by what a node says which values it reads. Make one with [ByTerms] or [ByInputs].
 type Reads struct {
 	terms  []Term

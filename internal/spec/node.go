@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/retry"
 )
 
 var (
@@ -23,7 +24,10 @@ var nodeFields = []decode.Field[nodeDraft]{
 	}},
 	{Name: "on_error", Read: func(d *decoder, v value, n *nodeDraft) { d.Pick(v, onErrors, &n.OnError) }},
 	{Name: "priority", Read: func(d *decoder, v value, n *nodeDraft) { d.Pick(v, priorities, &n.Priority) }},
-	{Name: "retry"},
+	{Name: "retry", Read: func(d *decoder, v value, n *nodeDraft) {
+		n.Retry = retry.Default()
+		retry.Read(d, v, &n.Retry)
+	}},
 	{Name: "lane"},
 	{Name: "budget", Read: func(d *decoder, v value, n *nodeDraft) { d.Duration(v, 1, &n.Budget) }},
 	{Name: "on_overrun", Read: readOnOverrun},
@@ -99,6 +103,10 @@ func readNodes(d *decoder, v value, g *draft) {
 		if at.onOverrun.Given() && n.Budget == 0 && !got["budget"].Given() {
 			d.Report(at.onOverrun.Name(), decode.CodeNoEffect, "", "on_overrun says what follows when the node takes "+
 				"longer than its budget, and it has none; give it a budget, or remove this")
+		}
+		if _, calls := n.Config.(CallingNode); n.Config != nil && !calls && got["retry"].Given() {
+			d.Report(got["retry"].Name(), decode.CodeConflict, "",
+				"a node of kind %s calls nothing that could be tried again; remove retry", n.Kind)
 		}
 		g.Nodes = append(g.Nodes, n)
 		g.links.nodes = append(g.links.nodes, at)

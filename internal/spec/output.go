@@ -1,10 +1,10 @@
 package spec
 
 import (
-	"math"
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/retry"
 )
 
 var (
@@ -30,7 +30,7 @@ var outputFields = []decode.Field[outputDraft]{
 		o.at.delivery = v
 	}},
 	{Name: "key"},
-	{Name: "retry", Read: readRetry},
+	{Name: "retry", Read: func(d *decoder, v value, o *outputDraft) { retry.Read(d, v, &o.Retry) }},
 	{Name: "timeout", Read: func(d *decoder, v value, o *outputDraft) { d.Duration(v, 1, &o.Timeout) }},
 }
 
@@ -48,7 +48,7 @@ func readOutputs(d *decoder, v value, g *draft) {
 		o := Output{
 			Name: p.Key(), Pos: p.Name().Pos(),
 			Emit: outputEmits.Default(), OnError: outputOnErrors.Default(),
-			Retry: defaultRetry(), Timeout: defaultCallTimeout,
+			Retry: retry.Default(), Timeout: defaultCallTimeout,
 		}
 		at := output{value: p.Value}
 		got, _ := decode.Object(d, p.Value, "an output", outputFields, &outputDraft{&o, &at, g})
@@ -64,36 +64,11 @@ func readSink(d *decoder, v value, o *outputDraft) {
 	}
 }
 
-// Retry says how a delivery that failed is tried again: after Base, doubling up to Max, with
-// full jitter, so that each pause is a random part of that.
-type Retry struct {
-	Attempts int           // tries of one message after the first; 0: without end
-	Base     time.Duration // default 50ms
-	Max      time.Duration // default 10s
-}
-
-// defaultRetry is what an output does that says nothing of it.
-func defaultRetry() Retry { return Retry{Base: 50 * time.Millisecond, Max: 10 * time.Second} }
+// Retry says how a delivery that failed is tried again.
+type Retry = retry.Policy
 
 // defaultCallTimeout bounds a try of a delivery to what is away.
 const defaultCallTimeout = 10 * time.Second
-
-var retryFields = []decode.Field[Retry]{
-	{Name: "attempts", Read: func(d *decoder, v value, r *Retry) { d.Count(v, 1, math.MaxInt32, &r.Attempts) }},
-	{Name: "base", Read: func(d *decoder, v value, r *Retry) { d.Duration(v, 1, &r.Base) }},
-	{Name: "max", Read: func(d *decoder, v value, r *Retry) { d.Duration(v, 1, &r.Max) }},
-}
-
-func readRetry(d *decoder, v value, o *outputDraft) {
-	got, ok := decode.Object(d, v, "retry", retryFields, &o.Retry)
-	if base := got["base"]; ok && o.Retry.Max < o.Retry.Base {
-		if !base.Given() {
-			base = got["max"]
-		}
-		d.Report(base.Here(), decode.CodeConflict, "",
-			"the first pause, %s, is longer than the longest, %s; correct base or max", o.Retry.Base, o.Retry.Max)
-	}
-}
 
 // checkDelivery checks that what an output says of its delivery fits its sink.
 func checkDelivery(d *decoder, o *Output, got decode.Given) {

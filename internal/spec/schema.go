@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/keep"
 	"github.com/graphd/graphd/internal/spec/limits"
+	"github.com/graphd/graphd/internal/spec/retry"
 )
 
 // Mappings are the mappings of the declaration with fixed fields.
@@ -29,7 +30,7 @@ func (k Kinds) Mappings() []decode.Mapping {
 			"emit": outputEmits, "on_error": outputOnErrors, "delivery": deliveries,
 		}),
 		decode.MappingOf("sink", kindFields(k.Sinks), nil),
-		decode.MappingOf("retry", retryFields, nil),
+		decode.MappingOf("retry", retry.Fields(), nil),
 		decode.MappingOf("limits", limits.Fields(), nil),
 	}
 	list = append(append(list, keep.Mappings()...), cycles.Mappings()...)

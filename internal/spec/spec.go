@@ -248,6 +248,8 @@ type Node struct {
 	OnOverrun string
 	// Delay are the nodes that it reads as of the last kept epoch.
 	Delay cycles.Delay
+	// Retry is how a call is tried again; the zero Retry is not at all.
+	Retry Retry
 }
 
 // Output sends a node's or an accumulator's value to a sink.

@@ -299,6 +299,16 @@ func (s *scrape) pieces(g *GraphMetrics) {
 	for _, r := range g.Retries {
 		s.counter(s.retries, r.Count, r.Output)
 	}
+	for i := range g.Calls {
+		n := &g.Calls[i]
+		s.counter(s.calls, n.Answered, n.Node, "answered")
+		s.counter(s.calls, n.Failed, n.Node, "failed")
+		s.counter(s.calls, n.Cached, n.Node, "cached")
+		s.counter(s.callRetries, n.Retries, n.Node)
+		s.ch <- prometheus.MustNewConstMetric(s.callSeconds, prometheus.CounterValue, n.Seconds,
+			s.labels([]string{n.Node})...)
+		s.flag(s.breakerOpen, n.Open, n.Node)
+	}
 	for _, o := range g.Deliveries {
 		s.histogram(s.delivery, o.Duration, o.Output)
 	}

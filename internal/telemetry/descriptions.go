@@ -28,6 +28,8 @@ type descriptions struct {
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
 	overruns, loops, iterations                *prometheus.Desc
 
+	calls, callRetries, callSeconds, breakerOpen *prometheus.Desc
+
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
 
 	restarts, keysGone *prometheus.Desc
@@ -143,6 +145,12 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
 		nodes:         desc("nodes_total", "What nodes did in epochs.", g, "outcome"),
 		nodeDuration:  desc("node_duration_seconds", "How long nodes took.", g, "node"),
+		calls: desc("node_calls_total", "Calls of nodes that call out, by outcome: answered, failed after all tries, "+
+			"or cached, for an answer that was remembered.", g, "node", "outcome"),
+		callRetries: desc("node_call_retries_total", "Tries of calls after the first.", g, "node"),
+		callSeconds: desc("node_call_seconds_total", "How long all tries of calls took together.", g, "node"),
+		breakerOpen: desc("node_breaker_open", "1 while the breaker of a node that calls out lets no call through.", g,
+			"node"),
 
 		checkpointAge: desc("checkpoint_age_seconds", "Time since the last checkpoint; absent before the first.",
 			g),
@@ -230,6 +238,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.accumulatorHealthy, d.gaps, d.late, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.overruns, d.loops, d.iterations,
+		d.calls, d.callRetries, d.callSeconds, d.breakerOpen,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.lost, d.keysGone,

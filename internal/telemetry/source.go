@@ -48,7 +48,9 @@ type GraphMetrics struct {
 	Overruns int64
 	// NodeDurations is how long single nodes took, in seconds; nil where it is not measured.
 	NodeDurations []NodeDuration
-	Checkpoint    CheckpointMetrics
+	// Calls are those of nodes that call out.
+	Calls      []NodeCalls
+	Checkpoint CheckpointMetrics
 	// Restarts counts what the supervisor started again, by reason.
 	Restarts []RestartCount
 	// Lost counts the events that were taken and are not in the graph's state, since a run ended before
@@ -119,6 +121,16 @@ type RestartCount struct {
 type SourceLag struct {
 	Accumulator string
 	Lag         float64
+}
+
+// NodeCalls are the calls of one node.
+type NodeCalls struct {
+	Node string
+	// Answered, Failed and Cached are how calls ended; Retries are tries after the first.
+	Answered, Failed, Cached, Retries int64
+	// Seconds is how long all tries took together. Open says that the breaker lets none through.
+	Seconds float64
+	Open    bool
 }
 
 // OutputRetries is how many deliveries of an output were tried again.

@@ -19,6 +19,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/sink"
@@ -40,7 +41,9 @@ type Graph struct {
 	// does without coming back; an error ends it, and is what the call returns.
 	Interrupt func() error
 	// Tap, when given, is told what the graph does on its way.
-	Tap    Tap
+	Tap Tap
+	// Calls, when given, answers what nodes call for, within the epoch. Without it such nodes fail.
+	Calls  func(node int, r *kind.Request) kind.Answer
 	err    error
 	rounds int // of the loops, for looking at Interrupt only now and then
 
@@ -76,7 +79,9 @@ func build(u *compile.Unit, mono func() int64) *Graph {
 	// sealed when its driver wants it, and nobody takes its journal.
 	cfg.Forgetful, cfg.Journal, cfg.EventClock = false, false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
-	g := &Graph{unit: u, core: reactor.NewCore(cfg)}
+	g := &Graph{unit: u}
+	cfg.Answer = g.answer
+	g.core = reactor.NewCore(cfg)
 	for i, p := range u.Programs {
 		if u.Spec.Accumulators[i].Fed() {
 			g.accs = append(g.accs, nil)

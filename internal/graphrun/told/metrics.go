@@ -2,6 +2,7 @@ package told
 
 import (
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
@@ -23,6 +24,8 @@ type Metrics struct {
 	Gone *Forgotten
 	// Retries of deliveries, by output.
 	Retries map[string]int64
+	// Calls are those of nodes that call out, by node.
+	Calls map[string]kind.Told
 	// Deliveries are how long values took from their epoch's end until the sink had them, by output.
 	Deliveries map[string]reactor.Histogram
 }
@@ -43,6 +46,16 @@ func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
 			durations(&took, &w.Took)
 			m.Deliveries[name] = took
 		}
+	}
+	for node, c := range v.Calls() {
+		if m.Calls == nil {
+			m.Calls = map[string]kind.Told{}
+		}
+		sum := m.Calls[node]
+		sum.Calls, sum.Failed = sum.Calls+c.Calls, sum.Failed+c.Failed
+		sum.Retries, sum.Cached = sum.Retries+c.Retries, sum.Cached+c.Cached
+		sum.Seconds, sum.Open = sum.Seconds+c.Seconds, sum.Open || c.Open
+		m.Calls[node] = sum
 	}
 	for i := range v.Inputs {
 		a := &declared.Accumulators[i]

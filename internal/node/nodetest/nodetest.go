@@ -7,12 +7,15 @@ import (
 	"github.com/graphd/graphd/internal/node/expr"
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/node/route"
+	"github.com/graphd/graphd/internal/node/webcall"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/spectest"
 )
 
 // Nodes are all kinds of nodes, with no function registered.
-func Nodes() []kind.Node { return []kind.Node{expr.Kind(), route.Kind(), gofunc.Kind(nil)} }
+func Nodes() []kind.Node {
+	return []kind.Node{expr.Kind(), route.Kind(), gofunc.Kind(nil), webcall.Kind(nil, false)}
+}
 
 // Kinds are those of [spectest.Kinds] with the nodes.
 func Kinds() spec.Kinds {

@@ -258,6 +258,9 @@ func (d *Drive) Quiesce() bool {
 	d.flush() // a command may have fired
 	for d.host.Grant() {
 		if !d.core.Fire(d.now) {
+			if d.core.Asking() {
+				return false // the graph is not at rest, and has to wait
+			}
 			if d.core.Follow(d.now, d.holds) {
 				continue // a stage has gone on, and hands over what was open until then
 			}

@@ -57,6 +57,10 @@ func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 			})
 		}
 	}
+	for node, c := range m.Calls {
+		g.Calls = append(g.Calls, telemetry.NodeCalls{Node: node, Answered: c.Calls - c.Failed, Failed: c.Failed,
+			Cached: c.Cached, Retries: c.Retries, Seconds: c.Seconds, Open: c.Open})
+	}
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
 	}

@@ -1,0 +1,146 @@
+package calls
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const doc = `graph: g
+accumulators: { a: { strategy: sequential } }
+reactor: { key: k }
+nodes: { n: { http: { url: "%s", body: a, concurrency: 4 } } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+`
+
+// open makes a core of a graph that calls, with so many keys that wait, and its desk.
+func open(t *testing.T, handler http.HandlerFunc, keys int) (*reactor.Core, *Desk, <-chan struct{}) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	kinds := &builtin.Kinds{}
+	kinds.Guard = outboundtest.Guard(t)
+	u, diags := kinds.Parse(fmt.Appendf(nil, doc, server.URL), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	cfg := u.Reactor()
+	cfg.ID, cfg.Instance = checkpoint.ID{Tenant: checkpoint.DefaultTenant, Graph: "g"}, uuid.Nil
+	cfg.Incarnation, cfg.Fence = 1, 1
+	core, now := reactor.NewCore(cfg), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	core.Start(now)
+	core.SetHealth(now, 0, accumulator.SocketOnly, "", "")
+	h := &accumulator.Handoff{}
+	for i := range keys {
+		h.Boundaries = append(h.Boundaries, boundary.Boundary{Value: boundary.Int(int64(i)), Events: 1, At: now,
+			Key: boundary.KeyOf(boundary.Int(int64(i)))})
+	}
+	core.Admit(now, 0, h, 0)
+	wake := make(chan struct{}, 1)
+	d := New(core, func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	t.Cleanup(d.Close)
+	return core, d, wake
+}
+
+// M22: calls are made for the epochs to come, as many at once as the node may have, and each once; the epochs run in
+// their order.
+func TestM22CallsOfEpochsToCome(t *testing.T) {
+	const keys = 40
+	var asked, out, most atomic.Int64
+	core, d, wake := open(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		if n := out.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		<-time.After(2 * time.Millisecond)
+		out.Add(-1)
+		fmt.Fprint(w, "7")
+	}, keys)
+	tries := 0
+	for core.Epoch() < keys {
+		d.Take()
+		if d.Waits() {
+			select {
+			case <-wake:
+			case <-t.Context().Done():
+				t.Fatal("nothing comes")
+			}
+			continue
+		}
+		for d.Tried(); core.Fire(core.Now()); {
+		}
+		tries++
+		d.Look()
+	}
+	for i, m := range core.Released() {
+		if m.Key != boundary.KeyOf(boundary.Int(int64(i))) || m.Value.String() != "7" {
+			t.Errorf("epoch %d is of key %s: %s", i+1, m.Key, m.Value)
+		}
+	}
+	if most.Load() != 4 || asked.Load() != keys || tries > keys+1 {
+		t.Errorf("%d calls, %d at once, %d tries; want %d, 4 and no more than one for each", asked.Load(), most.Load(),
+			tries, keys)
+	}
+	if told := d.Told()["n"]; told.Calls != keys || told.Failed != 0 {
+		t.Errorf("told %+v", told)
+	}
+}
+
+// M38: a desk that is closed waits for no answer.
+func TestM38ACloseWaitsForNoAnswer(t *testing.T) {
+	began := make(chan struct{}, 4)
+	core, d, _ := open(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+		began <- struct{}{}
+		<-r.Context().Done()
+	}, 10)
+	core.Fire(core.Now())
+	d.Look()
+	for range 4 {
+		<-began
+	}
+	d.Close()
+	if d.Take() {
+		t.Error("what was given up is told as an answer")
+	}
+	d.Close()
+}
+
+// What nobody calls has no desk.
+func TestNoDesk(t *testing.T) {
+	u, diags := (&builtin.Kinds{}).Parse([]byte("graph: g\naccumulators: { a: {} }\n"+
+		"outputs: { o: { from: a, sink: { drop: {} } } }\n"), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	d := New(reactor.NewCore(u.Reactor()), nil)
+	d.Stir()
+	d.Tried()
+	d.Place(nil)
+	d.Look()
+	d.Close()
+	if d != nil || d.Take() || d.Waits() || d.Holds() || d.Told() != nil {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,361 @@
+package webcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/outbound/outboundtest"
+	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// compile makes the node of a declaration whose expressions read v.
+func compile(t *testing.T, c Declared, retry spec.Retry) *call {
+	t.Helper()
+	if c.Timeout == 0 {
+		c.Timeout = 5 * time.Second
+	}
+	c.MaxAnswer, c.Concurrency = max(c.MaxAnswer, 1000), max(c.Concurrency, 1)
+	if c.Answer == "" {
+		c.Answer = "body"
+	}
+	parts := kind.Parts{Retry: retry}
+	for _, term := range c.Reads().Terms() {
+		p, err := expression.Compile(term.Expr.Text, expression.Scope{Names: []expression.Name{
+			{Name: "v", Type: expression.Any()}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts.Programs = append(parts.Programs, p)
+	}
+	return newCall(c, parts, outboundtest.Guard(t))
+}
+
+func expr(text string) spec.Expr { return spec.Expr{Text: text} }
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func open(t *testing.T, e *call) kind.Client {
+	t.Helper()
+	c := e.Open(nil)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// ask evaluates a node on v, with its call.
+func ask(t *testing.T, e *call, c kind.Client, v any) (string, error) {
+	t.Helper()
+	value, err := boundary.FromAny(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Request(&expression.Env{Values: []boundary.Value{value}, Now: time.Unix(1000, 0)})
+	if err != nil {
+		return "", err
+	}
+	a, err := c.Call(t.Context(), &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Answered(&a)
+	return got.String(), err
+}
+
+// What a request asks for, by its expressions; the host is the declared one whatever they come to.
+func TestRequests(t *testing.T) {
+	for _, c := range []struct {
+		declared Declared
+		v        any
+		want     string // method, URL and body, or the code of the error
+	}{
+		{Declared{}, 1, "GET /base?k=s "},
+		{Declared{Body: expr("v")}, map[string]any{"a": 1}, `POST /base?k=s {"a":1}`},
+		{Declared{Body: expr("v"), Method: "PUT"}, nil, "PUT /base?k=s null"},
+		{Declared{Path: expr("v")}, "x/../y z", "GET /base/x%2F..%2Fy%20z?k=s "},
+		{Declared{Path: expr("v")}, []any{"a", 7}, "GET /base/a/7?k=s "},
+		{Declared{Path: expr("v")}, "..", CodeBadTarget},
+		{Declared{Path: expr("v")}, nil, CodeBadTarget},
+		{Declared{Path: expr("v")}, "@other.example", "GET /base/@other.example?k=s "},
+		{Declared{Query: []spec.Field{{Name: "q", Expr: expr("v.q")}, {Name: "n&m", Expr: expr("v.n")},
+			{Name: "none", Expr: expr("v.none")}}}, map[string]any{"q": "a&b=c", "n": 2.5, "none": nil},
+			"GET /base?k=s&q=a%26b%3Dc&n%26m=2.5 "},
+	} {
+		var got string
+		url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			got = fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, body)
+			if r.Header.Get("Authorization") != "Bearer hunter2" {
+				t.Errorf("header %q", r.Header.Get("Authorization"))
+			}
+		})
+		c.declared.URL = url + "/base?k=s"
+		c.declared.Headers = []decode.Header{{Name: "Authorization", Value: "Bearer hunter2"}}
+		e := compile(t, c.declared, spec.Retry{})
+		if _, err := ask(t, e, open(t, e), c.v); err != nil {
+			got = codeOf(err)
+		}
+		if got != c.want {
+			t.Errorf("%v: %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func codeOf(err error) string {
+	if e := new(expression.EvalError); errors.As(err, &e) {
+		return e.Code
+	}
+	return err.Error()
+}
+
+// What an answer comes to.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		declared Declared
+		status   int
+		body     string
+		want     string
+	}{
+		{Declared{}, 200, `{"risk": 5}`, `{"risk":5}`},
+		{Declared{}, 200, "", "null"}, {Declared{}, 204, "", "null"},
+		{Declared{}, 200, "plain text", `"plain text"`},
+		{Declared{}, 200, "\xff\xfe", CodeNotText},
+		{Declared{}, 404, `{"why":"hunter2"}`, "http_404"},
+		{Declared{}, 503, "", "http_503"},
+		{Declared{Accept: []int{404}}, 404, `{"why":"gone"}`, `{"why":"gone"}`},
+		{Declared{Answer: "full", Accept: []int{404}}, 404, "x", `{"body":"x","status":404}`},
+		{Declared{}, 200, `"` + strings.Repeat("x", 2000) + `"`, CodeTooLarge},
+	} {
+		c.declared.URL = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}) + "/hunter2"
+		e := compile(t, c.declared, spec.Retry{})
+		got, err := ask(t, e, open(t, e), 1)
+		if err != nil {
+			got = codeOf(err)
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%d: a secret is told: %v", c.status, err)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%d %.20s: %s, want %s", c.status, c.body, got, c.want)
+		}
+	}
+}
+
+// What is tried again, and how often.
+func TestRetries(t *testing.T) {
+	quick := spec.Retry{Attempts: 3, Base: time.Millisecond, Max: 2 * time.Millisecond}
+	for _, c := range []struct {
+		retry  spec.Retry
+		status []int // one after the other, the last for good; 0 breaks off
+		asked  int64
+		want   string
+	}{
+		{spec.Retry{}, []int{503, 200}, 1, "http_503"},
+		{quick, []int{503, 0, 429, 200}, 4, "null"},
+		{quick, []int{500}, 4, "http_500"},
+		{quick, []int{400}, 1, "http_400"},
+		{quick, []int{0}, 4, CodeFailed},
+		{spec.Retry{Base: time.Millisecond, Max: time.Millisecond}, []int{500, 500, 500, 500, 500, 500, 200}, 7,
+			"null"},
+	} {
+		var asked atomic.Int64
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			n := asked.Add(1)
+			status := c.status[min(int(n), len(c.status))-1]
+			if status == 0 {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(status)
+		})
+		e := compile(t, Declared{URL: url, Method: "POST", Body: expr("v")}, c.retry)
+		client := open(t, e)
+		got, err := ask(t, e, client, 1)
+		if err != nil {
+			got = codeOf(err)
+		}
+		told := client.Told()
+		if got != c.want || asked.Load() != c.asked || told.Calls != 1 || told.Retries != c.asked-1 ||
+			told.Failed == 0 != (err == nil) {
+			t.Errorf("%v: %s after %d requests, want %s after %d; told %+v", c.status, got, asked.Load(), c.want,
+				c.asked, told)
+		}
+	}
+}
+
+// A server that does not answer costs the time of a try, and a call that nobody wants any more ends at once.
+func TestNoAnswer(t *testing.T) {
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	e := compile(t, Declared{URL: url, Timeout: 20 * time.Millisecond}, spec.Retry{})
+	if _, err := ask(t, e, open(t, e), 1); codeOf(err) != CodeTimeout {
+		t.Errorf("got %v", err)
+	}
+	e = compile(t, Declared{URL: url, Timeout: time.Minute}, spec.Retry{Base: time.Minute, Max: time.Minute})
+	client := open(t, e)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := client.Call(ctx, &kind.Request{URL: url})
+		ended <- err
+	}()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What the guard does not allow is called by no request.
+func TestDenied(t *testing.T) {
+	e := compile(t, Declared{URL: "http://169.254.169.254/latest", Timeout: time.Second},
+		spec.Retry{Base: time.Millisecond, Max: time.Millisecond})
+	if _, err := ask(t, e, open(t, e), 1); codeOf(err) != CodeDenied {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A breaker lets nothing through behind so many failures, then one for all.
+func TestBreaker(t *testing.T) {
+	b := breaker{cfg: Breaker{Failures: 3, Open: time.Minute}}
+	now := time.Unix(0, 0)
+	fails := func(want string) {
+		t.Helper()
+		trial, open := b.begin(now)
+		if got := fmt.Sprint(trial, " ", open); got != want {
+			t.Errorf("trial and open are %s, want %s", got, want)
+		}
+		if !open {
+			b.end(now, trial, true, false)
+		}
+	}
+	fails("false false")
+	fails("false false")
+	_, _ = b.begin(now)
+	b.end(now, false, false, false) // one that succeeds has it count anew
+	fails("false false")
+	fails("false false")
+	fails("false false")
+	fails("false true")
+	now = now.Add(time.Minute)
+	fails("true false") // the trial fails, and it is open again
+	fails("false true")
+	now = now.Add(time.Minute)
+	trial, _ := b.begin(now)
+	if _, open := b.begin(now); !trial || !open || !b.isOpen(now.Add(-time.Second)) {
+		t.Error("beside a trial there is another")
+	}
+	b.end(now, trial, false, true) // nobody knows
+	trial, _ = b.begin(now)
+	b.end(now, trial, false, false)
+	if trial, open := b.begin(now); trial || open || b.isOpen(now) {
+		t.Error("it is not closed after a trial that was answered")
+	}
+}
+
+// While the breaker is open the server is not asked.
+func TestOpenBreaker(t *testing.T) {
+	var asked atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	e := compile(t, Declared{URL: url, Breaker: Breaker{Failures: 2, Open: time.Hour}}, spec.Retry{})
+	client := open(t, e)
+	for n, want := range []string{"http_500", "http_500", CodeOpen, CodeOpen} {
+		if _, err := ask(t, e, client, 1); codeOf(err) != want {
+			t.Errorf("call %d: %v, want %s", n+1, err, want)
+		}
+	}
+	if told := client.Told(); asked.Load() != 2 || !told.Open || told.Calls != 4 || told.Failed != 4 {
+		t.Errorf("asked %d times: %+v", asked.Load(), told)
+	}
+}
+
+// An answer is remembered by its key, for a while of engine time and up to a bound; errors are not.
+func TestCache(t *testing.T) {
+	var asked atomic.Int64
+	status := http.StatusServiceUnavailable
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, asked.Add(1))
+	})
+	c := Declared{URL: url, Body: expr("v"), Cache: Cache{Key: expr("v"), TTL: time.Minute, Max: 2}}
+	client := open(t, compile(t, c, spec.Retry{}))
+	at := time.Unix(1000, 0)
+	get := func(key string, after time.Duration) string {
+		a, err := client.Call(t.Context(), &kind.Request{URL: url, Cached: true, CacheKey: key, At: at.Add(after)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(a.Body)
+	}
+	get("a", 0)
+	status = http.StatusOK
+	for _, ask := range []struct {
+		key   string
+		after time.Duration
+		want  string
+	}{
+		{"a", 0, "2"}, {"a", 59 * time.Second, "2"}, {"a", time.Minute, "3"}, {"b", time.Minute, "4"},
+		{"a", time.Minute, "3"}, {"c", time.Minute, "5"}, {"a", time.Minute, "3"}, {"b", time.Minute, "6"},
+	} {
+		if got := get(ask.key, ask.after); got != ask.want {
+			t.Errorf("%s after %v: %s, want %s", ask.key, ask.after, got, ask.want)
+		}
+	}
+	if told := client.Told(); told.Cached != 3 {
+		t.Errorf("%+v", told)
+	}
+}
+
+// What several ask for at once is asked once.
+func TestCacheAsksOnce(t *testing.T) {
+	var asked atomic.Int64
+	gate := make(chan struct{})
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		<-gate
+		_ = json.NewEncoder(w).Encode(7)
+	})
+	c := Declared{URL: url, Concurrency: 8, Cache: Cache{Key: expr("v"), TTL: time.Minute, Max: 2}}
+	client := open(t, compile(t, c, spec.Retry{}))
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			a, err := client.Call(t.Context(), &kind.Request{URL: url, Cached: true, CacheKey: "k"})
+			if err != nil || strings.TrimSpace(string(a.Body)) != "7" {
+				t.Error(a, err)
+			}
+		})
+	}
+	close(gate)
+	calls.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
