@@ -306,7 +306,7 @@ func (r *Result) settleLoop(l *loop, o *looped) {
 			}
 		}
 		if err != nil {
-			if p.fail(r, i, err); r.Err != nil {
+			if p.fail(r, i, err); r.Err != nil && r.limit <= i { // one behind it may have ended the epoch before
 				return
 			}
 			continue
