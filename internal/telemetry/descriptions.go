@@ -145,12 +145,6 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 		epochDuration: desc("epoch_duration_seconds", "How long epochs took.", g),
 		nodes:         desc("nodes_total", "What nodes did in epochs.", g, "outcome"),
 		nodeDuration:  desc("node_duration_seconds", "How long nodes took.", g, "node"),
-		calls: desc("node_calls_total", "Calls of nodes that call out, by outcome: answered, failed after all tries, "+
-			"or cached, for an answer that was remembered.", g, "node", "outcome"),
-		callRetries: desc("node_call_retries_total", "Tries of calls after the first.", g, "node"),
-		callSeconds: desc("node_call_seconds_total", "How long all tries of calls took together.", g, "node"),
-		breakerOpen: desc("node_breaker_open", "1 while the breaker of a node that calls out lets no call through.", g,
-			"node"),
 
 		checkpointAge: desc("checkpoint_age_seconds", "Time since the last checkpoint; absent before the first.",
 			g),
@@ -167,6 +161,12 @@ func (d *descriptions) describeEnds(
 	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
 ) {
 	a, o := accumulatorLabels, outputLabels
+	d.calls = desc("node_calls_total", "Calls of nodes that call out, by outcome: answered, failed after all tries, "+
+		"or cached, for an answer that was remembered.", graphLabels, "node", "outcome")
+	d.callRetries = desc("node_call_retries_total", "Tries of calls after the first.", graphLabels, "node")
+	d.callSeconds = desc("node_call_seconds_total", "How long all tries of calls took together.", graphLabels, "node")
+	d.breakerOpen = desc("node_breaker_open", "1 while the breaker of a node that calls out lets no call through.",
+		graphLabels, "node")
 	d.overruns = desc("node_overruns_total", "Nodes that took longer than their budget.", graphLabels)
 	d.loops = desc("loops_total", "Loops of nodes that ended in epochs, by why; absent where none has run.",
 		graphLabels, "outcome")
