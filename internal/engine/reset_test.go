@@ -45,3 +45,31 @@ func TestM29ResetGraphGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// M26, M29: the time of events begins anew with a reset, for its sources are read from the start: what is of before the
+// last event that there was is in no join and no timer too late.
+func TestM26TimeBeginsAnewWithAReset(t *testing.T) {
+	for _, mode := range []string{"journal", "checkpoint"} {
+		synctest.Test(t, func(t *testing.T) {
+			ref := api.Ref{Tenant: "default", Name: "g"}
+			b := newBed(t, lasting{memstore.New()}, &scripted{})
+			defer b.close()
+			b.apply(strings.Replace(strings.Replace(joinDoc, "MODE", mode, 1), "type: left", "type: inner", 1), "g")
+			b.push("g", "a", `{"k":"x","at":90000000}`)
+			synctest.Wait()
+			if _, err := b.e.Reset(t.Context(), ref, "g", "test"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			b.push("g", "a", `{"k":"y","at":1000}`)
+			b.push("g", "b", `{"k":"y","at":2000}`)
+			synctest.Wait()
+			s := b.summary("g")
+			if s.Health != "live" || s.Accumulators[2].Counters.Consumed != 2 || s.EngineTime == nil ||
+				s.EngineTime.UnixMilli() != 2000 {
+				t.Errorf("%s: %s, the time is %v, and the join has %+v", mode, s.Health, s.EngineTime,
+					s.Accumulators[2].Counters)
+			}
+		})
+	}
+}

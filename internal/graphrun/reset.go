@@ -26,7 +26,7 @@ func (g *Graph) confirmed(confirm, what string) error {
 }
 
 // Reset takes all state from a graph, as if it had never run: values, queues, open folds,
-// node values, positions and books. Its declaration, history, dead letters, numbers of
+// node values, positions, the time of events and books. Its declaration, history, dead letters, numbers of
 // epochs and a pause stay. Sources begin anew.
 func (g *Graph) Reset(ctx, life context.Context, confirm, by string) (api.GraphSummary, error) {
 	if err := g.confirmed(confirm,

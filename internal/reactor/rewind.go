@@ -44,7 +44,8 @@ func (k *cell) setBack(at int64) {
 }
 
 // Blank is the record of a graph that has no state any more, made of its last one: watchers'
-// sequence and the engine's time go on, and a pause and what is stopped stay. What cannot be read is left out.
+// sequence and the wall clock's time go on, and a pause and what is stopped stay. What cannot be read is left out.
+// The time of events begins anew, with those that come.
 // It covers the journal up to an entry, behind which the next one is written; shards is how many the graph is dealt to
 // from now on.
 func Blank(last []byte, journal int64, shards int, by string) []byte {
@@ -53,11 +54,13 @@ func Blank(last []byte, journal int64, shards int, by string) []byte {
 		m = form.Meta{}
 	}
 	blank := form.Meta{
-		Shards: shards, DealtBy: by, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames, Now: m.Now,
+		Shards: shards, DealtBy: by, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames,
 		Unbroken: m.Unbroken, DealtFrames: m.DealtFrames,
-		Clock:  m.Clock,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
+	}
+	if m.Clock != eventClock {
+		blank.Now = m.Now
 	}
 	return blank.Append(nil)
 }
