@@ -93,9 +93,8 @@ func (d *Declaration) openInputs(c *RunConfig, files *runFiles) ([]job.Reader, e
 			return nil, fmt.Errorf("%w: the graph has no input %q; it has %s", ErrConfig, name,
 				strings.Join(d.fileInputs(), ", "))
 		}
-		if from := accs[i].From; from != "" {
-			return nil, fmt.Errorf("%w: the input %s is fed by the node %s; give files to the others", ErrConfig, name,
-				from)
+		if accs[i].Fed() {
+			return nil, fmt.Errorf("%w: the input %s is %s; give files to the others", ErrConfig, name, accs[i].FedBy())
 		}
 		src, pipe, err := files.open(path, c.Stdin)
 		if err != nil {

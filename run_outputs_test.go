@@ -128,3 +128,24 @@ outputs: { o: { from: minutes, sink: { drop: {} } } }
 		t.Errorf("%v; want %s", err, want)
 	}
 }
+
+// A join has no events of its own: its sides have.
+func TestRunGivesNoFileToAJoin(t *testing.T) {
+	t.Parallel()
+	d, err := graphd.ParseDeclaration([]byte(`
+graph: joined
+accumulators:
+  orders: { time: event.at }
+  payments: { time: event.at }
+  paid: { join: { left: orders, right: payments, on: id, within: 1m } }
+nodes: { y: { expr: paid.matched } }
+outputs: { o: { from: y, sink: { drop: {} } } }
+`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Run(t.Context(), graphd.RunConfig{Inputs: map[string]string{"paid": "-"}, Stdin: strings.NewReader("")})
+	if !errors.Is(err, graphd.ErrConfig) || !strings.Contains(err.Error(), "a join of orders and payments") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -65,3 +65,32 @@ func TestLossesFailACase(t *testing.T) {
 		}
 	}
 }
+
+// What is pushed to a join, which has no events of its own, is not passed over.
+func TestAPushToAJoinFailsACase(t *testing.T) {
+	t.Parallel()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+accumulators:
+  a: { time: event.at }
+  b: { time: event.at }
+  j: { join: { left: a, right: b, on: k, within: 1m } }
+nodes: { n: { expr: j.matched } }
+outputs: { o: { from: n, sink: { drop: {} } } }
+`), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := scenario.Parse([]byte("graph: g\ncases:\n  - name: c\n    steps:\n      - push: { j: { k: 1 } }\n"),
+		"g_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := scenario.Run(t.Context(), u, doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(outcomes[0].Failures, "\n")
+	if !strings.Contains(got, "j is a join of a and b: push to these") {
+		t.Errorf("%q", got)
+	}
+}

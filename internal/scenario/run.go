@@ -122,6 +122,10 @@ func (p *player) push(line int, push *Push) {
 		p.fail(line, "the graph has no accumulator %q", push.Accumulator)
 		return
 	}
+	if a := &p.unit.Spec.Accumulators[i]; a.Joins() {
+		p.fail(line, "%s is %s: push to these", a.Name, a.FedBy())
+		return
+	}
 	for _, raw := range push.Events {
 		ev := boundary.Event{Raw: raw}
 		// As in a bounded run the clock is event time where there is one (M26): it moves on to
