@@ -268,6 +268,22 @@ func TestClockAndChance(t *testing.T) {
 	}
 }
 
+// Chance for a whole memory is work that is not metered: it ends with the time of the call too.
+func TestChanceTakesNoLongerThanThereIsTime(t *testing.T) {
+	t.Parallel()
+	m := Program{Pages: 2, Imports: []Import{{Module: system, Name: "random_get", Signature: "ii>i"}},
+		Funcs: []Func{{Name: "chance", Signature: "l>l", Code: Code(0x41, 0, I32(2<<16), 0x10, 0, 0xAC)}}}
+	f := function(t, m, "chance")
+	c := long()
+	if got, err := numbers(f, c, 0); err != nil || got != 0 {
+		t.Errorf("it answers %d, %v", got, err)
+	}
+	c.Within = 1
+	if _, err := numbers(f, c, 0); code(err) != CodeTimeout {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // A module is compiled once for all who have it, and its code goes when nobody has it any more.
 func TestModulesAreShared(t *testing.T) {
 	t.Parallel()

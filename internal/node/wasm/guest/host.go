@@ -154,13 +154,18 @@ func values(types []meter.Type) []api.ValueType {
 // goOn answers a guest that asks whether it may go on.
 func goOn(g *instance, _ api.Memory, stack []uint64) {
 	g.asked++
+	g.inTime()
+	stack[0] = meter.Quantum
+}
+
+// inTime ends a call whose time is over. What works long for a guest here asks it too, for that is not metered.
+func (g *instance) inTime() {
 	switch now := time.Now(); {
 	case g.deadline.IsZero():
 		g.deadline = now.Add(g.call.Within)
 	case now.After(g.deadline):
 		panic(errTime)
 	}
-	stack[0] = meter.Quantum
 }
 
 // fail ends the call with a text of the guest's.
@@ -250,13 +255,19 @@ func clock(g *instance, memory api.Memory, stack []uint64) {
 	})
 }
 
+// chances is how many words of chance are made before it is asked whether there is time for more.
+const chances = 8192
+
 func random(g *instance, memory api.Memory, stack []uint64) {
 	stack[0] = put(memory, func() bool {
 		to, ok := piece(memory, stack[0], stack[1])
 		var word [8]byte
-		for ; len(to) > 0; to = to[min(len(to), len(word)):] {
+		for n := 0; len(to) > 0; n++ {
+			if n%chances == 0 {
+				g.inTime()
+			}
 			binary.LittleEndian.PutUint64(word[:], g.chance().Uint64())
-			copy(to, word[:])
+			to = to[copy(to, word[:]):]
 		}
 		return ok
 	})
@@ -272,6 +283,7 @@ func write(g *instance, memory api.Memory, stack []uint64) {
 		stack[0] = sysBadFile
 		return
 	}
+	g.inTime()
 	stack[0] = put(memory, func() bool {
 		written := uint32(0)
 		for i := range min(stack[2], maxPieces) {

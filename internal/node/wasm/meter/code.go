@@ -45,8 +45,13 @@ const (
 	noType = 0x40 // of a block
 )
 
-// maxLocals bounds the locals of a function, as engines do.
-const maxLocals = 50_000
+const (
+	// maxLocals bounds the locals of a function, as engines do, and maxAllLocals those of a module: an engine keeps eight
+	// bytes for each, and a few bytes of code make 50,000.
+	maxLocals, maxAllLocals = 50_000, 1 << 20
+	// maxBody bounds the code of a function, of which an engine makes some 250 times as many bytes at once.
+	maxBody = 1 << 20
+)
 
 const (
 	// maxDepth bounds how deep calls go, in words of the stack as they are estimated: 4 MiB. Without it an engine gives
@@ -97,10 +102,18 @@ func (w *rewriter) rewriteCode(r *reader) []byte {
 	out := appendUnsigned(make([]byte, 0, 2*len(r.b)), uint64(n))
 	w.bodies = make([]body, n)
 	var text []byte
+	locals := 0
 	for i := range n {
 		f := &function{w: w, r: &reader{b: r.bytes(), what: r.what}, out: text[:0]}
 		f.locals = len(w.types[w.functions[w.imported+i]].Params)
-		if f.rewrite(); r.err == nil {
+		if len(f.r.b) > maxBody {
+			f.r.fail("a function has %d bytes of code, and may have %d", len(f.r.b), maxBody)
+		} else if f.rewrite(); f.r.err == nil {
+			if locals += f.locals; locals > maxAllLocals {
+				f.r.fail("the functions have more than %d locals", maxAllLocals)
+			}
+		}
+		if r.err == nil {
 			r.err = f.r.err
 		}
 		if r.err != nil {
@@ -259,8 +272,11 @@ func (f *function) instruction() {
 	case op >= opLocalGet && op <= opLocalTee:
 		r.index("local", f.locals)
 	case op == opGlobalGet || op == opGlobalSet:
-		r.index("global", len(f.w.globals))
+		i := r.index("global", len(f.w.globals))
 		f.body.writes = f.body.writes || op == opGlobalSet
+		if op == opGlobalSet && r.err == nil && !f.w.globals[i].number() {
+			f.body.spoils = true // it cannot be put back
+		}
 	case op == opTableGet || op == opTableSet:
 		r.u32()
 		f.body.spoils = f.body.spoils || op == opTableSet
@@ -317,7 +333,12 @@ func (f *function) blockType() {
 			return
 		}
 	}
-	r.index("type", len(f.w.types)) // written with a sign, which none has: its first bit is never set
+	from := r.at
+	r.index("type", len(f.w.types))
+	// It is written with a sign. What has one is a type that an engine may know, and go on reading otherwise than here.
+	if r.err == nil && r.b[r.at-1]&0x40 != 0 {
+		r.fail("the type %#x of a block is not supported", r.b[from:r.at])
+	}
 }
 
 func (f *function) address() {
@@ -362,7 +383,12 @@ func (f *function) bulk(at int) {
 // vector passes over the rest of an instruction about vectors.
 func (f *function) vector() {
 	r := f.r
-	switch op := r.u32(); {
+	// The engine reads one byte, and takes the second one of the later instructions, a 1, for one that does nothing.
+	op := r.byte()
+	if op >= 0x80 && r.byte() != 1 {
+		r.fail("the instruction %#x %#x is not supported", opVector, op)
+	}
+	switch {
 	case op <= 11 || op == 92 || op == 93: // loads, and a store
 		f.address()
 		f.body.writes = f.body.writes || op == 11
@@ -374,7 +400,5 @@ func (f *function) vector() {
 		f.address()
 		r.byte()
 		f.body.writes = f.body.writes || op >= 88
-	case op > 255:
-		r.fail("the instruction %#x %d is not supported", opVector, op)
 	}
 }

@@ -1,6 +1,7 @@
 package meter_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -196,6 +197,34 @@ func TestWhatACallCanChange(t *testing.T) {
 	}
 }
 
+// A global that is no number cannot be put back: who writes it is thrown away.
+func TestAGlobalThatIsNoNumberSpoils(t *testing.T) {
+	t.Parallel()
+	const vector = 0xFD
+	code := Code(0, 0x23, 0, vector, 0x1D, 0, I64(1), 0x7C, vector, 0x12, 0x24, 0, 0x23, 0, vector, 0x1D, 0, 0x0B)
+	zero := Code(0x7B, 1, vector, 0x0C, make([]byte, 16), 0x0B)
+	b := slices.Clone(Program{}.Bytes()[:8])
+	for _, section := range []struct {
+		number  byte
+		content []byte
+	}{
+		{1, Code(1, 0x60, 1, 0x7E, 1, 0x7E)}, {3, Code(1, 0)}, {6, Code(1, zero)}, {7, Code(1, 1, int('f'), 0, 0)},
+		{10, Code(1, len(code), code)},
+	} {
+		b = append(append(b, section.number, byte(len(section.content))), section.content...)
+	}
+	m, err := meter.Rewrite(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := m.Function("f"); !ok || !f.Spoils {
+		t.Errorf("it has %v, %+v", ok, f)
+	}
+	if got := run(t, m.Code).call(t, "f", 0); got != 1 {
+		t.Errorf("it answers %d", got)
+	}
+}
+
 // What is put in is out of the module's reach: neither may it know the global in which is counted, nor call what is
 // asked, by an index that it would only have afterwards.
 func TestTheMeterIsOutOfReach(t *testing.T) {
@@ -231,6 +260,51 @@ func TestTheMeterIsOutOfReach(t *testing.T) {
 		if _, err := meter.Rewrite(b); !errors.Is(err, meter.ErrModule) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What an engine reads otherwise than the meter does is refused: it could hide a loop behind what the meter takes for
+// something else, and turn for ever without asking.
+func TestTheMeterReadsAsTheEngineDoes(t *testing.T) {
+	t.Parallel()
+	hidden := func(code ...any) Program {
+		m := Program{Funcs: []Func{{Name: "f", Signature: "d>d", Code: Code(code...)}}}
+		for range 120 { // types enough for the type of a block to be a number of one
+			m.Funcs = append(m.Funcs, Func{Signature: ">", Code: Code()})
+		}
+		return m
+	}
+	for name, m := range map[string]Program{
+		"a block of a reference": hidden(0x02, 0x63, 0x02, 0x03, 0x7F, 0x0C, 0, 0x0B, 0, 0x0B, 0x1A, 0x20, 0),
+		"a block of a reference that is there": hidden(0x02, 0x64, 0x02, 0x03, 0x7F, 0x0C, 0, 0x0B, 0, 0x0B, 0x1A,
+			0x20, 0),
+		"a block of an exception": hidden(0x02, 0x69, 0x0B, 0x20, 0),
+		"a vector in two bytes":   hidden(0xFD, 0x8C, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x1A, 0x20, 0),
+	} {
+		if _, err := meter.Rewrite(m.Bytes()); !errors.Is(err, meter.ErrModule) ||
+			!strings.Contains(err.Error(), "is not supported") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	late := hidden(0x41, 0, 0xFD, 0x0F, 0xFD, 0x80, 1, 0x1A, 0x20, 0) // an instruction about vectors that has two bytes
+	if _, err := meter.Rewrite(late.Bytes()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A few bytes of code do not make an engine take gigabytes for them.
+func TestLocalsAndBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	var many Program
+	for range 21 {
+		many.Funcs = append(many.Funcs, Func{Signature: ">", Locals: strings.Repeat("i", 49_999), Code: Code()})
+	}
+	if _, err := meter.Rewrite(many.Bytes()); !errors.Is(err, meter.ErrModule) {
+		t.Errorf("a million locals: %v", err)
+	}
+	long := Program{Funcs: []Func{{Signature: ">", Code: bytes.Repeat([]byte{0x01}, 1<<20)}}}
+	if _, err := meter.Rewrite(long.Bytes()); !errors.Is(err, meter.ErrModule) {
+		t.Errorf("a function of a MiB: %v", err)
 	}
 }
 
