@@ -155,6 +155,7 @@ func severalAtOnce(t *testing.T, seed uint64, outbox bool) {
 		w.Put(all[at : at+50])
 		for range 5 {
 			time.Sleep(time.Duration(pace.IntN(200)) * time.Millisecond)
+			synctest.Wait() // what is due at this instant has happened
 			to.mu.Lock()
 			through, have := w.Delivered(), map[int64]bool{}
 			for _, m := range to.got {
