@@ -233,8 +233,9 @@ func TestM9TheDefaultsNeverLose(t *testing.T) {
 	rows := lossKinds()
 	for _, k := range (&builtin.Kinds{}).Declared().Accumulators {
 		// Nothing is overwritten before it is in a table, which has no strategy: its books say so in its own tests.
-		// One that is registered in Go is a fold but for what its step is written in.
-		if rows[k.Name()] == nil && k.Name() != "table" && k.Name() != "go" {
+		// One that is registered in Go is a fold but for what its step is written in. A join is of two inputs, and its
+		// books are compared with nested loops (TestM26JoinsEveryWayEqualsRun).
+		if rows[k.Name()] == nil && !slices.Contains([]string{"table", "go", "join"}, k.Name()) {
 			t.Errorf("lossKinds has no row for accumulators of kind %s", k.Name())
 		}
 	}
