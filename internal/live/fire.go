@@ -166,7 +166,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
 	}
 	sooner(now.Add(r.rests), r.rests > 0)
-	sooner(now.Add(r.Core.Patience()), r.Core.Asking())
+	sooner(now.Add(r.Core.Patience()), r.desk.Waits())
 	if r.held { // nothing fires, and nothing goes to the store
 		return max(0, until.Sub(now))
 	}

@@ -117,9 +117,10 @@ func (d *Desk) Place(asks []reactor.Ask) {
 	}
 }
 
-// Look asks what the core has asked for since it last fired, and what it will ask for next.
+// Look asks what the core has asked for since it last fired, and what it will ask for next. While it does not fire with
+// what has come, in a pause for one, nothing more is asked.
 func (d *Desk) Look() {
-	if d != nil && d.core.Asking() {
+	if d != nil && !d.news && d.core.Asking() {
 		d.Place(d.core.Asked())
 		d.Place(d.core.Ahead(d.ahead))
 	}

@@ -107,6 +107,37 @@ func TestM22CallsOfEpochsToCome(t *testing.T) {
 	}
 }
 
+// M22: a graph that does not fire, because it is paused for one, asks once and no more, however often it is looked at.
+func TestM22NothingIsAskedAgainBeforeItFires(t *testing.T) {
+	var asked atomic.Int64
+	core, d, wake := open(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, "7")
+	}, 1)
+	d.Tried()
+	core.Fire(core.Now())
+	d.Look()
+	for !d.Take() {
+		<-wake
+	}
+	for range 5 {
+		d.Look()
+	}
+	for _, l := range d.lines {
+		if l.under > 0 || len(l.waiting) > 0 || len(l.known) > 0 {
+			t.Errorf("%d calls are under way, and %d wait", l.under, len(l.waiting))
+		}
+	}
+	d.Tried()
+	if !core.Fire(core.Now()) {
+		t.Error("it does not fire with the answer")
+	}
+	d.Close() // and has waited for what was on its way
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
 // M38: a desk that is closed waits for no answer.
 func TestM38ACloseWaitsForNoAnswer(t *testing.T) {
 	began := make(chan struct{}, 4)
