@@ -72,6 +72,8 @@ func (c *compiler) findUntils(loose *names) {
 		for _, read := range program.Reads() {
 			switch {
 			case read.Name >= c.varsIndex():
+			case read.Name < len(c.inputs) && c.inputs[read.Name].JoinedBy != "":
+				c.refuseSide(r.decl.Until.Pos, read.Name)
 			case c.ringOf(read.Name) != r:
 				r.deps = append(r.deps, dependency{from: read.Name, kind: edgeOf(read)})
 			case read.Fresh:

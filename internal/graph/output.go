@@ -57,6 +57,11 @@ func (c *compiler) condition(o *spec.Output, at *Output, scope *names) *expressi
 		c.reportExpression(o.Where, err)
 		return nil
 	}
+	for _, read := range program.Reads() {
+		if read.Name < len(c.inputs) {
+			c.refuseSide(o.Where.Pos, read.Name)
+		}
+	}
 	return program
 }
 
