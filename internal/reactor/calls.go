@@ -140,10 +140,13 @@ func (c *Core) postpone(cause Cause) bool {
 
 // answered forgets what was known for the next epoch of a key: it has ended, or will not come.
 func (c *Core) answered(key boundary.Key) {
-	if c.calls != nil {
-		delete(c.calls.keys, key)
+	if c.calls == nil {
+		return
+	}
+	if c.calls.first == c.calls.keys[key] { // another key's epoch goes on waiting
 		c.calls.first = nil
 	}
+	delete(c.calls.keys, key)
 }
 
 // ask begins a try.
@@ -289,8 +292,8 @@ func (r *Replayer) answer(in *form.Reader) {
 	a.Body, a.Code, a.Text = []byte(in.Text()), in.Text(), in.Text()
 	c := r.c
 	node := slices.IndexFunc(c.cfg.Plan.Nodes(), func(n graph.Node) bool { return n.Name == name })
-	if in.Err != nil || c.calls == nil || node < 0 {
-		return
+	if in.Err != nil || c.calls == nil || node < 0 || !r.fires() {
+		return // what is fired anew asks anew
 	}
 	known := c.calls.keys[key]
 	if known == nil {

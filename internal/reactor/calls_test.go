@@ -241,3 +241,47 @@ func TestM28ACheckpointWhileAnEpochWaits(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// M25: what becomes of another key, that it goes for one, does not lengthen how long an epoch waits.
+func TestM25AnotherKeyDoesNotLengthenAWait(t *testing.T) {
+	t.Parallel()
+	mono := int64(0)
+	r := newRig(t, callGraph, keyed(nil), func(c *Config) {
+		c.Mono, c.EpochTimeout = func() int64 { return mono }, time.Second
+	})
+	r.give("a", "x", 1)
+	r.fire()
+	for range 3 {
+		mono += int64(time.Second) / 2
+		r.c.answered(boundary.KeyOf(boundary.String("y")))
+		r.fire()
+	}
+	if r.books("a").DeadLettered != 1 || r.last().ErrCode != "epoch_timeout" {
+		t.Errorf("%+v", r.books("a"))
+	}
+}
+
+// M29: where what was admitted is fired anew, it asks anew.
+func TestM29WhatIsFiredAnewAsksAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, callGraph, withJournal)
+	r.push("a", 7)
+	for r.c.Epoch() == 0 {
+		r.fire()
+		for _, a := range r.c.Asked() {
+			r.reply(a)
+		}
+	}
+	c := NewCore(testConfig(t, callGraph, withJournal))
+	replayer := NewReplayer(c, checkpoint.Head{})
+	replayer.AdmitOnly = true
+	for _, e := range r.c.DrainJournal() {
+		if err := replayer.Entry(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replayer.Done()
+	if len(c.calls.keys) != 0 {
+		t.Errorf("%d keys have answers of before", len(c.calls.keys))
+	}
+}
