@@ -29,6 +29,7 @@ func (c *Core) Join(now time.Time, side int, b *boundary.Boundary) (bad *BadEven
 	var said fold.Verdict
 	c.out, said, bad = f.Join(now, side, b, c.mark.Counters.Received+1, c.out)
 	if said == fold.Refused {
+		c.changed = true // it may have been late, and counts as that
 		return bad
 	}
 	c.mark.Counters.Received += b.Events

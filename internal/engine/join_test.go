@@ -119,3 +119,24 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		}
 	})
 }
+
+// M5: what a join refuses as late counts as that, also where it becomes a dead letter of its side.
+func TestM5LateEventsOfAJoinAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, lasting{memstore.New()}, &scripted{})
+		defer b.close()
+		b.apply(strings.NewReplacer("MODE", "checkpoint", "max_rows: 2", "late: dead_letter").Replace(joinDoc), "g")
+		b.push("g", "a", `{"k":"x","at":100000}`)
+		for n := range int64(3) {
+			b.push("g", "a", `{"k":"x","at":1000}`)
+			if _, err := b.e.Checkpoint(t.Context(), api.Ref{Tenant: "default", Name: "g"}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			in := b.summary("g").Accumulators
+			if in[2].Late != n+1 || in[0].Counters.DeadLettered != n+1 || in[2].Counters.Received != 1 {
+				t.Errorf("the join has %d late of %d, its side %+v", in[2].Late, n+1, in[0].Counters)
+			}
+		}
+	})
+}

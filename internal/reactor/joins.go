@@ -34,13 +34,20 @@ func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary) {
 // do not get it: its sides wait then, as any input does whose boundaries nobody takes (M4).
 func (c *Core) repay() {
 	for i := range c.owed {
-		if c.owed[i] == (Credit{}) || c.full(c.stages.Takes(i)) {
+		if c.owed[i] == (Credit{}) || c.stuffed(c.stages.Takes(i)) {
 			continue
 		}
 		c.freed[i].Boundaries += c.owed[i].Boundaries
 		c.freed[i].Bytes += c.owed[i].Bytes
 		c.owed[i] = Credit{}
 	}
+}
+
+// stuffed reports whether more waits of a join than it has room for. What waits in keys takes none (M13).
+func (c *Core) stuffed(s *stage.Stage) bool {
+	in, w, own := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting, &c.accs[s.Input].own
+	return in.bounded() &&
+		(w.boundaries-own.boundaries >= in.Capacity || w.bytes-own.bytes >= in.CapacityBytes)
 }
 
 // full reports whether more waits of a stage than it has room for.

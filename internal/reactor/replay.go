@@ -78,6 +78,7 @@ func (r *Replayer) Done() {
 		r.c.changes.head = true
 	}
 	clear(r.c.freed)
+	clear(r.c.owed)
 }
 
 // foreign reports whether the entries at hand go by the other clock.
