@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kind"
@@ -25,6 +26,7 @@ type Desk struct {
 	wake  func()
 	lines map[int]*line // by node
 	ahead int           // how many keys are looked at ahead
+	most  time.Duration // how long a call may take with all its tries: as long as an epoch waits
 	news  bool          // something has come since the last try of the epoch that waits
 	out   sync.WaitGroup
 	ctx   context.Context
@@ -54,6 +56,7 @@ type outcome struct {
 	node int
 	question
 	answer kind.Answer
+	none   bool // there is no answer: the time of its epoch is over
 }
 
 // New makes the desk of a core, nil for one that calls nobody. wake has the reactor look again, and never blocks.
@@ -62,7 +65,10 @@ func New(core *reactor.Core, wake func()) *Desk {
 	if len(callers) == 0 {
 		return nil
 	}
-	d := &Desk{core: core, wake: wake, lines: map[int]*line{}, changed: make(chan struct{})}
+	d := &Desk{core: core, wake: wake, lines: map[int]*line{}, changed: make(chan struct{}), most: time.Hour}
+	if most := core.Config().EpochTimeout; most > 0 {
+		d.most = most
+	}
 	d.ctx, d.end = context.WithCancel(context.Background())
 	for _, c := range callers {
 		most := max(c.Concurrency(), 1)
@@ -91,7 +97,9 @@ func (d *Desk) Take() bool {
 		l := d.lines[came[i].node]
 		l.under--
 		delete(l.known, came[i].question)
-		d.core.Answer(came[i].key, came[i].node, came[i].id, &came[i].answer)
+		if !came[i].none {
+			d.core.Answer(came[i].key, came[i].node, came[i].id, &came[i].answer)
+		}
 	}
 	for node := range d.lines { // each by itself: the order does not matter
 		d.begin(node)
@@ -139,15 +147,18 @@ func (d *Desk) begin(node int) {
 }
 
 func (d *Desk) call(client kind.Client, ask *reactor.Ask) {
-	answer, err := protect(d.ctx, client, &ask.Request)
+	ctx, cancel := context.WithTimeout(d.ctx, d.most)
+	defer cancel()
+	answer, err := protect(ctx, client, &ask.Request)
 	if err != nil && d.ctx.Err() != nil {
 		return // nobody waits any more
 	}
+	none := err != nil && ctx.Err() != nil
 	if err != nil {
 		answer = kind.Answer{Code: "call_failed", Text: err.Error()}
 	}
 	d.mu.Lock()
-	d.came = append(d.came, outcome{ask.Node, question{ask.Key, ask.Request.ID()}, answer})
+	d.came = append(d.came, outcome{ask.Node, question{ask.Key, ask.Request.ID()}, answer, none})
 	d.mu.Unlock()
 	d.wake()
 }

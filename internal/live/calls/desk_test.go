@@ -138,6 +138,30 @@ func TestM22NothingIsAskedAgainBeforeItFires(t *testing.T) {
 	}
 }
 
+// M25: a call ends with the time of its epoch, and its place is another's.
+func TestM25ACallEndsWithItsEpoch(t *testing.T) {
+	core, d, wake := open(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection is not noticed
+		<-r.Context().Done()
+	}, 1)
+	d.most = time.Millisecond
+	d.Tried()
+	core.Fire(core.Now())
+	d.Look()
+	for !d.Take() {
+		<-wake
+	}
+	for _, l := range d.lines {
+		if l.under > 0 || len(l.known) > 0 {
+			t.Errorf("%d calls are under way", l.under)
+		}
+	}
+	d.Tried()
+	if core.Fire(core.Now()) || !core.Asking() {
+		t.Error("it has an answer")
+	}
+}
+
 // M38: a desk that is closed waits for no answer.
 func TestM38ACloseWaitsForNoAnswer(t *testing.T) {
 	began := make(chan struct{}, 4)
