@@ -96,7 +96,7 @@ func (b *batches) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 		slot = b.shelf.Add(&keyed{Pane: pane.Pane{Gen: b.gen, Hash: hash, Key: key.Compact(), First: ev.Pos},
 			number: b.last, since: now, bytes: batchBytes}, b.gen)
 		b.bytes += batchBytes
-		b.began = append(b.began, waiting{b.last, slot})
+		b.begin(waiting{b.last, slot})
 	}
 	x := b.shelf.Own(slot, b.gen)
 	size := int64(v.Size())
@@ -114,6 +114,17 @@ func (b *batches) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([
 		out = b.hand(first, out)
 	}
 	return out, fold.Folded
+}
+
+// begin puts a batch in the order in which they began. Those that were handed over leave it when they are more than
+// half of it: behind one that waits for long they would stand for as long.
+func (b *batches) begin(w waiting) {
+	if b.began = append(b.began, w); len(b.began) > 2*b.shelf.Len()+pane.PerPage {
+		b.began = slices.DeleteFunc(b.began, func(w waiting) bool {
+			x := b.shelf.At(w.slot)
+			return x == nil || x.number != w.number
+		})
+	}
 }
 
 // first is the batch that has waited longest; false when there is none.
