@@ -13,7 +13,8 @@ import (
 )
 
 // M21, M26: a graph that halts on a failed epoch has said by then what a bounded run says before that epoch, and says
-// nothing more, however often it is killed and tries again.
+// nothing more, however often it is killed and tries again. A graph that ticks is not killed here: what a tick had fail
+// is not tried again by the next life where the next epoch is another key's, and that goes on (seed 109).
 func TestM21WideHaltsBeforeWhatFails(t *testing.T) {
 	t.Parallel()
 	compared := 0
@@ -28,6 +29,9 @@ func TestM21WideHaltsBeforeWhatFails(t *testing.T) {
 		}
 		compared++
 		for _, kills := range []bool{false, true} {
+			if kills && w.ticks() {
+				continue
+			}
 			got, at, err := w.halted(t, seed, want.failed, kills)
 			if err == nil {
 				got.books = nil // of what is behind the halt nothing is promised
