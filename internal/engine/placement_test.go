@@ -46,9 +46,9 @@ func TestM52NewcomerGetsItsShare(t *testing.T) {
 			d.a.apply(fmt.Sprintf(placed, name), name)
 			d.a.until(name, reactor.HealthLive, time.Second)
 			d.a.push(name, "a", "1")
-			ranks := placement.Rank(checkpoint.ID{Tenant: "default", Graph: name}, []checkpoint.Member{
+			ranks := placement.OrderOf(placement.Places{}, []checkpoint.Member{
 				{ID: "a", Capacity: 1}, {ID: "b", Capacity: 1},
-			})
+			}).Rank(checkpoint.ID{Tenant: "default", Graph: name})
 			if ranks[0] == "a" {
 				atA = append(atA, name)
 			}

@@ -33,7 +33,7 @@ func newHere(t *testing.T) *here {
 	h := &here{t: t, desk: Desk{Self: "a", Lease: lease, Patience: 30 * time.Second},
 		members: []checkpoint.Member{member("a", 1), member("b", 1)}, owners: map[checkpoint.ID]string{}}
 	for _, id := range units(100) {
-		if Rank(id, h.members)[0] == "a" {
+		if rankOf(id, h.members)[0] == "a" {
 			h.mine = append(h.mine, id)
 		} else {
 			h.hers = append(h.hers, id)
@@ -228,7 +228,7 @@ func TestM52ThirdTakesWhatIsLeft(t *testing.T) {
 	h := newHere(t)
 	id := h.hers[0]
 	h.members = append(h.members, member("c", 1))
-	if Rank(id, h.members)[0] != "b" {
+	if rankOf(id, h.members)[0] != "b" {
 		t.Fatalf("%s is not b's any more", id)
 	}
 	h.run(id)

@@ -11,7 +11,7 @@ import (
 // slack is how far from its even share of a graph's shards a member may be, one part in so many.
 const slack = 5
 
-// Order says who is to have which unit. It is [Rank] of a unit's group; but the shards of a graph that are spread are
+// Order says who is to have which unit. It is the rank of a unit's group; but the shards of a graph that are spread are
 // dealt, so that each member has about as many as its weight says. Its zero value knows of no member. It is not safe
 // for concurrent use.
 type Order struct {

@@ -102,7 +102,7 @@ func TestM52DealIsGolden(t *testing.T) {
 		if rest[0] != o.First(g) {
 			t.Errorf("%s: %v, and %s is first", g, rest, o.First(g))
 		}
-		if want := Rank(other, among); !slices.Equal(o.Rank(other), want) || o.First(other) != want[0] {
+		if want := rankOf(other, among); !slices.Equal(o.Rank(other), want) || o.First(other) != want[0] {
 			t.Errorf("%s: %v, want %v", other, o.Rank(other), want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestM52WhatIsNotDealt(t *testing.T) {
 	among := reachable(3)
 	g := checkpoint.ID{Tenant: "default", Graph: "g"}
 	shards := map[checkpoint.ID]int{g: 8}
-	together := Rank(g, among)[0]
+	together := rankOf(g, among)[0]
 	linked := Groups([]Link{{g, checkpoint.ID{Tenant: "default", Graph: "h"}}})
 	for n := range 8 {
 		id := checkpoint.ID{Tenant: g.Tenant, Graph: g.Graph, Shard: n}
@@ -138,7 +138,7 @@ func TestM52WhatIsNotDealt(t *testing.T) {
 		}
 	}
 	beyond := checkpoint.ID{Tenant: g.Tenant, Graph: g.Graph, Shard: 8}
-	if got := OrderOf(Places{Spread: true, Shards: shards}, among).First(beyond); got != Rank(beyond, among)[0] {
+	if got := OrderOf(Places{Spread: true, Shards: shards}, among).First(beyond); got != rankOf(beyond, among)[0] {
 		t.Errorf("%s is at %s", beyond, got)
 	}
 }

@@ -22,14 +22,6 @@ func ValidateCapacity(capacity int) error {
 	return nil
 }
 
-// Rank is the members that may be given the unit, by their ids, the one that is to have it first.
-// Of the members with a capacity none that drains is among them; where there is none of these it
-// is those without capacity, which stand by; and where there is none but who drains, those. Who
-// leaves, or has not renewed its lease in time, is never.
-func Rank(unit checkpoint.ID, members []checkpoint.Member) []string {
-	return rank(unitHash(unit), candidates(members))
-}
-
 // candidate is a member that may be given units.
 type candidate struct {
 	id    string
@@ -37,7 +29,9 @@ type candidate struct {
 	seats int
 }
 
-// candidates are the members that may be given anything now.
+// candidates are the members that may be given anything now. Of the members with a capacity none that drains is among
+// them; where there is none of these it is those without capacity, which stand by; and where there is none but who
+// drains, those. Who leaves, or has not renewed its lease in time, is never.
 func candidates(members []checkpoint.Member) []candidate {
 	var tiers [3][]candidate
 	for i := range members {
@@ -63,6 +57,7 @@ func candidates(members []checkpoint.Member) []candidate {
 	return nil
 }
 
+// rank is the members that may be given a unit, by their ids, the one that is to have it first.
 func rank(unit uint64, among []candidate) []string {
 	type scored struct {
 		id    string
