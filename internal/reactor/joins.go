@@ -45,15 +45,20 @@ func (c *Core) repay() {
 
 // stuffed reports whether more waits of a join than it has room for. What waits in keys takes none (M13).
 func (c *Core) stuffed(s *stage.Stage) bool {
-	in, w, own := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting, &c.accs[s.Input].own
-	return in.bounded() &&
-		(w.boundaries-own.boundaries >= in.Capacity || w.bytes-own.bytes >= in.CapacityBytes)
+	waits, own := c.accs[s.Input].waiting, &c.accs[s.Input].own
+	waits.boundaries -= own.boundaries
+	waits.bytes -= own.bytes
+	return c.cfg.Inputs[s.Input].filledBy(&waits)
 }
 
 // full reports whether more waits of a stage than it has room for.
 func (c *Core) full(s *stage.Stage) bool {
-	in, w := &c.cfg.Inputs[s.Input], &c.accs[s.Input].waiting
-	return in.bounded() && (w.boundaries >= in.Capacity || w.bytes >= in.CapacityBytes)
+	return c.cfg.Inputs[s.Input].filledBy(&c.accs[s.Input].waiting)
+}
+
+// filledBy reports whether so much is all that an input has room for.
+func (in *Input) filledBy(b *backlog) bool {
+	return in.bounded() && (b.boundaries >= in.Capacity || b.bytes >= in.CapacityBytes)
 }
 
 // leaveSides makes dead letters of what waits of an input that was none of a join when it was admitted: when it has
