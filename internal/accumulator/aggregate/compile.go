@@ -90,12 +90,25 @@ func (c *Calls) Compile(text string, inner, outer expression.Scope, env *express
 	return r, nil
 }
 
+// limitOf is the constant from 1 to most that a call has as one of its arguments, which are counted from 0. what says
+// what it is for.
+func limitOf(fc *expression.FoldCall, arg, most int, what string, env *expression.Env, vars int) (int, error) {
+	n, ok := constant(fc.Args[arg], env, vars).AsInt()
+	if !ok || n < 1 || n > int64(most) {
+		return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
+			Text: fmt.Sprintf("%s needs a constant between 1 and %d as its %s argument: %s", fc.Name, most,
+				[]string{"first", "second", "third"}[arg], what)}
+	}
+	return int(n), nil
+}
+
 // add adds one call, unless it is there, and returns its index.
 func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int, error) {
 	next := call{fn: function(slices.Index(names[:], fc.Name)), x: -1, by: -1}
 	if len(fc.Args) > 0 {
 		next.x = c.arg(fc.Args[0])
 	}
+	var err error
 	switch next.fn {
 	case fnMinBy, fnMaxBy:
 		next.by = c.arg(fc.Args[1])
@@ -107,46 +120,21 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 		}
 		next.q = q
 	case fnCollect:
-		n, ok := constant(fc.Args[1], env, vars).AsInt()
-		if !ok || n < 1 || n > MaxCollected {
-			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("collect needs a constant between 1 and %d as its second argument: how many it keeps",
-					MaxCollected)}
-		}
-		next.limit = int(n)
+		next.limit, err = limitOf(fc, 1, MaxCollected, "how many it keeps", env, vars)
 	case fnTop:
 		next.by = c.arg(fc.Args[1])
-		n, ok := constant(fc.Args[2], env, vars).AsInt()
-		if !ok || n < 1 || n > MaxTop {
-			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("top needs a constant between 1 and %d as its third argument: how many it keeps",
-					MaxTop)}
-		}
-		next.limit = int(n)
+		next.limit, err = limitOf(fc, 2, MaxTop, "how many it keeps", env, vars)
 	case fnCountDistinct:
-		next.limit = DefaultCounted
-		if len(fc.Args) < 2 {
-			break
+		if next.limit = DefaultCounted; len(fc.Args) > 1 {
+			next.limit, err = limitOf(fc, 1, MaxCounted, "up to how many it counts", env, vars)
 		}
-		n, ok := constant(fc.Args[1], env, vars).AsInt()
-		if !ok || n < 1 || n > MaxCounted {
-			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("count_distinct needs a constant between 1 and %d as its second argument: "+
-					"up to how many it counts", MaxCounted)}
-		}
-		next.limit = int(n)
 	case fnDistinct:
-		next.limit = fewExact
-		if len(fc.Args) < 2 {
-			break
+		if next.limit = fewExact; len(fc.Args) > 1 {
+			next.limit, err = limitOf(fc, 1, MaxExact, "up to how many it counts exactly", env, vars)
 		}
-		n, ok := constant(fc.Args[1], env, vars).AsInt()
-		if !ok || n < 1 || n > MaxExact {
-			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: fmt.Sprintf("distinct needs a constant between 1 and %d as its second argument: "+
-					"up to how many it counts exactly", MaxExact)}
-		}
-		next.limit = int(n)
+	}
+	if err != nil {
+		return 0, err
 	}
 	if i := slices.Index(c.calls, next); i >= 0 {
 		return i, nil
