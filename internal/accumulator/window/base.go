@@ -70,6 +70,34 @@ func (w *timely) dueBesides() (at int64, ok bool) {
 	return at, ok
 }
 
+// open is what time goes on for: what is complete, what has early results, and what a wrong clock has opened.
+type open interface {
+	advance(out []boundary.Boundary) []boundary.Boundary
+	early(out []boundary.Boundary) []boundary.Boundary
+	setBack(engine int64, out []boundary.Boundary) []boundary.Boundary
+	// nextEnd is when the next is complete; false where none is open.
+	nextEnd() (int64, bool)
+}
+
+// tick has time come to now for what is open.
+func (w *timely) tick(now time.Time, all open, out []boundary.Boundary) []boundary.Boundary {
+	engine := now.UnixNano()
+	moved := w.wm.Tick(engine)
+	if w.astray {
+		out = all.setBack(engine, out)
+	}
+	if !w.p.timed {
+		moved = w.wm.To(engine - int64(w.p.Lateness))
+	}
+	if moved {
+		out = all.advance(out)
+	}
+	if w.earlyAt != watermark.NoTime && engine >= w.earlyAt {
+		out = all.early(out)
+	}
+	return out
+}
+
 // Open implements [fold.Keeper].
 func (b *base) Open() int64 { return b.owed }
 

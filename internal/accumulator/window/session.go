@@ -291,21 +291,7 @@ func (s *Sessions) Due() (time.Time, bool) {
 
 // Tick implements [fold.Folder].
 func (s *Sessions) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary {
-	engine := now.UnixNano()
-	moved := s.wm.Tick(engine)
-	if s.astray {
-		out = s.setBack(engine, out)
-	}
-	if !s.p.timed {
-		moved = s.wm.To(engine - int64(s.p.Lateness))
-	}
-	if moved {
-		out = s.advance(out)
-	}
-	if s.earlyAt != watermark.NoTime && engine >= s.earlyAt {
-		out = s.early(out)
-	}
-	return out
+	return s.tick(now, s, out)
 }
 
 // End hands over all that is open: no event comes any more.
@@ -318,29 +304,18 @@ func (s *Sessions) End(out []boundary.Boundary) []boundary.Boundary {
 
 // Quiet implements [fold.Watching], as [Window.Quiet] does.
 func (s *Sessions) Quiet(now time.Time, out []boundary.Boundary) ([]boundary.Boundary, bool) {
-	at, ok := s.QuietDue()
-	if !ok || now.Before(at) || !s.wm.To(now.UnixNano()-int64(s.p.Lateness)) {
-		return out, false
-	}
-	return s.advance(out), true
+	return s.quiet(now, s, out)
 }
 
 // QuietDue is when the next session is complete if no event comes any more.
-func (s *Sessions) QuietDue() (time.Time, bool) {
-	end, _, ok := s.next(&s.ends)
-	if !s.p.timed || !ok {
-		return time.Time{}, false
-	}
-	return time.Unix(0, end+int64(s.p.Lateness)).UTC(), true
-}
+func (s *Sessions) QuietDue() (time.Time, bool) { return s.quietDue(s) }
 
 // OpenUntil implements [fold.Watching].
-func (s *Sessions) OpenUntil() (time.Time, bool) {
+func (s *Sessions) OpenUntil() (time.Time, bool) { return openUntil(s) }
+
+func (s *Sessions) nextEnd() (int64, bool) {
 	end, _, ok := s.next(&s.ends)
-	if !ok {
-		return time.Time{}, false
-	}
-	return time.Unix(0, end).UTC(), true
+	return end, ok
 }
 
 // Elsewhere implements [fold.Vouching].

@@ -238,21 +238,7 @@ func (w *Window) Due() (time.Time, bool) {
 
 // Tick implements [fold.Folder].
 func (w *Window) Tick(now time.Time, out []boundary.Boundary) []boundary.Boundary {
-	engine := now.UnixNano()
-	moved := w.wm.Tick(engine)
-	if w.astray {
-		out = w.setBack(engine, out)
-	}
-	if !w.p.timed {
-		moved = w.wm.To(engine - int64(w.p.Lateness))
-	}
-	if moved {
-		out = w.advance(out)
-	}
-	if w.earlyAt != watermark.NoTime && engine >= w.earlyAt {
-		out = w.early(out)
-	}
-	return out
+	return w.tick(now, w, out)
 }
 
 // End hands over all that is open: no event comes any more.
