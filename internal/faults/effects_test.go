@@ -164,6 +164,18 @@ func someKills(t *testing.T, points []string) int {
 // endless is how long a daemon runs that does not come to the failpoint it was given.
 const endless = 4 * time.Second
 
+// killedWith has a daemon killed time and again, with so many numbers more in the file each time, and answers with how
+// many they are.
+func killedWith(t *testing.T, dir string, points []string, each int64, rng *rand.Rand) (total int64) {
+	t.Helper()
+	for i := range someKills(t, points) {
+		appendNumbers(t, filepath.Join(dir, "events.ndjson"), total, total+each)
+		total += each
+		killed(t, dir, i, points, rng, func(*process) {})
+	}
+	return total
+}
+
 // killed starts the daemon, shows it to seen, and waits for its end: at random, or at a
 // failpoint in turn. Every second time it lets the graph take a checkpoint first: three kills
 // without one are a crash loop, and end the graph (M43).

@@ -86,12 +86,7 @@ func killCalls(t *testing.T, mode string) {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	dir := declare(t, "effects", fmt.Sprintf(callsGraph, server.URL, mode))
-	rng, total := rand.New(rand.NewPCG(13, 14)), int64(0)
-	for i := range someKills(t, pointsOf(mode)) {
-		appendNumbers(t, filepath.Join(dir, "events.ndjson"), total, total+1000)
-		total += 1000
-		killed(t, dir, i, pointsOf(mode), rng, func(*process) {})
-	}
+	total := killedWith(t, dir, pointsOf(mode), 1000, rand.New(rand.NewPCG(13, 14)))
 	p := start(t, dir)
 	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
 	if s := p.summary("effects"); s.Counters.Consumed != total || s.Counters.DeadLettered != 0 {

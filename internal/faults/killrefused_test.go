@@ -52,13 +52,8 @@ func pointsOf(mode string) []string {
 func killRefusedFile(t *testing.T, mode string) {
 	dir := declare(t, "effects", fmt.Sprintf(refusedGraph, "source: { file: { path: ../events.ndjson, follow: true } }",
 		"events % 3 == 0", mode))
-	rng, total := rand.New(rand.NewPCG(7, 8)), int64(0)
-	for i := range someKills(t, pointsOf(mode)) {
-		// In one piece: it is what waits for the sink that a kill may take.
-		appendNumbers(t, filepath.Join(dir, "events.ndjson"), total, total+burst)
-		total += burst
-		killed(t, dir, i, pointsOf(mode), rng, func(*process) {})
-	}
+	// In one piece: it is what waits for the sink that a kill may take.
+	total := killedWith(t, dir, pointsOf(mode), burst, rand.New(rand.NewPCG(7, 8)))
 	p := start(t, dir)
 	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
 	refused := p.refusedNumbers()

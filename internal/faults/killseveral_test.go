@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -94,12 +93,7 @@ func killSeveral(t *testing.T, path string) {
 	t.Cleanup(server.Close)
 	dir := declare(t, "effects", fmt.Sprintf(severalGraph, path, server.URL))
 	points := []string{"commit_acknowledged", "commit_sent", "outbox_sent", "outbox_send"}
-	rng, total := rand.New(rand.NewPCG(11, 12)), int64(0)
-	for i := range someKills(t, points) {
-		appendNumbers(t, filepath.Join(dir, "events.ndjson"), total, total+2000)
-		total += 2000
-		killed(t, dir, i, points, rng, func(*process) {})
-	}
+	total := killedWith(t, dir, points, 2000, rand.New(rand.NewPCG(11, 12)))
 	p := start(t, dir)
 	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
 	if err := p.stop(); err != nil {
