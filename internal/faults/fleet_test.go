@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -98,14 +99,20 @@ func (f *fleet) seat(n int) {
 	f.seats = append(f.seats, s)
 }
 
-// freeAddr is an address of loopback that nobody listens on.
+// freeAddr is an address of loopback that nobody listens on, and that no connection goes out from: a daemon may come to
+// it minutes later, so its port is below those that systems deal to connections.
 func freeAddr(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		return ln.Addr().String()
 	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 // start starts the daemon of a seat, which waits for a database that is not there.

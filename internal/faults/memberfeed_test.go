@@ -37,13 +37,12 @@ type keyedFeed struct {
 	written atomic.Int64
 	began   time.Time
 	took    time.Duration
-	stop    context.CancelFunc
-	done    chan error
+	wait    func() error // ends it, once
 }
 
 func feedKeyed(t *testing.T, brokers []string, topic string, rate int) *keyedFeed {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	f := &keyedFeed{rate: rate, began: time.Now(), stop: stop, done: make(chan error, 1)}
+	f := &keyedFeed{rate: rate, began: time.Now()}
 	var all []int
 	for p := range partitions {
 		all = append(all, p)
@@ -61,19 +60,26 @@ func feedKeyed(t *testing.T, brokers []string, topic string, rate int) *keyedFee
 	}
 	var lanes sync.WaitGroup
 	errs := make([]error, feedLanes)
+	own := &kafka.Transport{} // one that others use, too, may not know of the topic yet
 	for lane := range feedLanes {
 		f.lanes[lane] = map[string]int64{}
 		w := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: topic, RequiredAcks: kafka.RequireAll,
 			Balancer: balancer, BatchTimeout: time.Millisecond, WriteTimeout: time.Minute, ReadTimeout: time.Minute,
-			MaxAttempts: 1} // what is sent twice could be there twice
-		lanes.Go(func() { errs[lane] = errors.Join(f.run(ctx, w, lane), w.Close()) })
+			Transport: own, MaxAttempts: 1} // what is sent twice could be there twice
+		lanes.Go(func() {
+			if errs[lane] = errors.Join(f.run(ctx, w, lane), w.Close()); errs[lane] != nil {
+				t.Error(errs[lane]) // at once: others wait in vain for what nobody writes
+			}
+		})
 	}
-	go func() { // joined by end
+	f.wait = sync.OnceValue(func() error {
+		stop()
 		lanes.Wait()
 		f.took = time.Since(f.began)
-		f.done <- errors.Join(errs...)
-	}()
-	t.Cleanup(stop)
+		own.CloseIdleConnections()
+		return errors.Join(errs...)
+	})
+	t.Cleanup(func() { _ = f.wait() })
 	return f
 }
 
@@ -110,8 +116,7 @@ func (f *keyedFeed) run(ctx context.Context, w *kafka.Writer, lane int) error {
 // end stops it: the number that each key is due, how many events there are, and how many were written a second.
 func (f *keyedFeed) end(t *testing.T) (next map[string]int64, total int64, rate float64) {
 	t.Helper()
-	f.stop()
-	if err := <-f.done; err != nil {
+	if err := f.wait(); err != nil {
 		t.Fatal(err)
 	}
 	next = map[string]int64{}
