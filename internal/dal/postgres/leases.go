@@ -17,10 +17,11 @@ import (
 const (
 	pgMakeLease = `INSERT INTO lease (owner, name, application, expires_at, member, address, version, capacity,
 		started, drained, leaving, peer) VALUES ($1, $2, $3,
-		clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9, $10, $11, $12)`
+		clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9,
+		coalesce((SELECT drained FROM member_drain WHERE member = $5), false), $10, $11)`
 	// It answers with the leases that have expired, the owner's own never among them.
 	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
-		RETURNING drained, (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
+		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
 			WHERE expires_at <= clock_timestamp() AND owner <> $1), ` + schema.Said
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
 	// A backend of a dead owner may hold locks while its daemon hangs: they are ended first, in the same statement,
@@ -35,8 +36,9 @@ const (
 	pgYield = `WITH given AS (UPDATE graph_number SET owner = '' WHERE tenant = $1 AND graph = $2 AND shard = $3
 		AND owner = $4 AND fence = $5 RETURNING 1)
 		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM given`
-	pgGone = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING 1) SELECT pg_notify('` + members.Channel +
-		`', current_schema()) FROM gone`
+	pgGone = `WITH gone AS (DELETE FROM lease WHERE owner = $1 RETURNING member),
+		said AS (DELETE FROM member_drain WHERE member IN (SELECT member FROM gone))
+		SELECT pg_notify('` + members.Channel + `', current_schema()) FROM gone`
 )
 
 // owner is the lease that this daemon acquires graphs under, "" when it has none.
@@ -63,7 +65,7 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 		owner := fmt.Sprintf("%s/%d", p.Me.ID, p.terms.Add(1))
 		if _, err := p.exec(ctx, p.leases, pgMakeLease, owner, storable(p.Me.Name), p.application(), ttl.Microseconds(),
 			p.Me.ID, storable(p.Me.Address), storable(p.Me.Version), p.Me.Capacity, rules.Nanos(p.Me.Started),
-			p.Drained.Load(), p.Leaving.Load(), storable(p.Me.Peer)); err != nil {
+			p.Leaving.Load(), storable(p.Me.Peer)); err != nil {
 			return lease, rules.Wrap(err, "make a lease")
 		}
 		p.lease.Store(&owner)
@@ -71,8 +73,7 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 	owner := p.owner()
 	var expired []string
 	var version, format, readableFrom int64
-	drained := p.Drained.Load()
-	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &drained, &lease.Declarations,
+	found, err := p.row(ctx, p.leases, pgRenewLease, []any{owner, ttl.Microseconds()}, &lease.Declarations,
 		&expired, &version, &format, &readableFrom)
 	if err == nil && found {
 		err = p.raised.Take(version, format, readableFrom)
@@ -80,7 +81,6 @@ func (p *Store) RenewLease(ctx context.Context, ttl time.Duration) (lease checkp
 	if err != nil {
 		return lease, rules.Wrap(err, "renew the lease")
 	}
-	p.Drained.Store(drained) // for the next lease, if this one is lost
 	if !found {
 		p.lease.Store(nil)
 		// Whoever took the graphs has ended what this daemon had under way, its idle connections

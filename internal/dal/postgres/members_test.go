@@ -93,10 +93,7 @@ func TestM52Members(t *testing.T) {
 	if err := b.Drain(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
-	me.Drained = false
-	if _, err := a.Roster(t.Context()); err != nil { // between two renewals
-		t.Fatal(err)
-	}
+	me.Drained = false // which it has not heard when its lease is taken away
 	if _, err := b.exec(t.Context(), b.control, "DELETE FROM lease WHERE owner = $1", a.owner()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +102,17 @@ func TestM52Members(t *testing.T) {
 	}
 	renew(t, a, time.Minute)
 	see(me)
+	if err := b.Drain(t.Context(), "c", true); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("a drain of nobody: %v", err)
+	}
+	if err := a.leave(); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	const said = "SELECT count(*) FROM member_drain"
+	if _, err := b.row(t.Context(), b.control, said, nil, &left); err != nil || left != 0 {
+		t.Errorf("%d drains left of members that have gone: %v", left, err)
+	}
 }
 
 // M55: a daemon of the release before members puts its lease as it always has, and is a member like any other.

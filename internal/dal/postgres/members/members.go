@@ -41,7 +41,13 @@ const (
 		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
 	leave = `WITH said AS (UPDATE lease SET leaving = true WHERE owner = $1 RETURNING 1)
 		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
-	drain = `WITH said AS (UPDATE lease l SET drained = $2 WHERE ` + Member + ` = $1 RETURNING 1)
+	// A lease may be taken away before its member has heard, which then makes another: what is said stands beside it,
+	// until the member leaves, or is long gone.
+	drain = `WITH said AS (UPDATE lease l SET drained = $2 WHERE ` + Member + ` = $1 RETURNING 1),
+		kept AS (INSERT INTO member_drain (member, drained) SELECT $1, $2 FROM said LIMIT 1
+			ON CONFLICT (member) DO UPDATE SET drained = excluded.drained, said = excluded.said),
+		gone AS (DELETE FROM member_drain d WHERE d.said < clock_timestamp() - interval '7 days' AND d.member <> $1
+			AND NOT EXISTS (SELECT FROM lease l WHERE ` + Member + ` = d.member))
 		SELECT pg_notify('` + Channel + `', current_schema()) FROM said`
 )
 
@@ -55,9 +61,8 @@ type Roll struct {
 	Me    checkpoint.Member
 	Owner func() string
 	On    func(ctx context.Context, use Use) error
-	// Drained and Leaving are what is said of this daemon, as far as it has heard: they are said of its process,
-	// and go with it from one lease to the next.
-	Drained, Leaving atomic.Bool
+	// Leaving is what this daemon has said of itself, which goes with it from one lease to the next.
+	Leaving atomic.Bool
 }
 
 // Self is this daemon's id.
@@ -82,9 +87,8 @@ func (t *Roll) Roster(ctx context.Context) (r checkpoint.Roster, err error) {
 			&dealtTenants, &dealtGraphs, &left}, func() error {
 			m.Started = rules.FromNanos(started)
 			r.Members = append(r.Members, m)
-			if m.ID == t.Me.ID {
-				t.Drained.Store(m.Drained)
-			} else if l := time.Duration(left) * time.Microsecond; l > 0 && (r.Left == 0 || l < r.Left) {
+			l := time.Duration(left) * time.Microsecond
+			if m.ID != t.Me.ID && l > 0 && (r.Left == 0 || l < r.Left) {
 				r.Left = l
 			}
 			for i := range tenants {
