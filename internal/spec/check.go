@@ -354,7 +354,7 @@ func (d *draft) checkOutputs(names []string) {
 	for _, n := range names {
 		known[n] = true
 	}
-	type line struct{ from, path string }
+	type line struct{ from, where, path string }
 	written := make(map[line]string)
 	for i := range g.Outputs {
 		o, v := &g.Outputs[i], d.links.outputs[i]
@@ -368,7 +368,7 @@ func (d *draft) checkOutputs(names []string) {
 		if o.From == "" || path == "" {
 			continue
 		}
-		this := line{from: o.From, path: path}
+		this := line{o.From, o.Where.Text, path}
 		if first, ok := written[this]; ok {
 			d.Report(v.Name(), decode.CodeDuplicateOutput, "",
 				"the output %s writes the same value to the same file; remove one", decode.Quote(first))
