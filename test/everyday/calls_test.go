@@ -22,21 +22,21 @@ import (
 // called is how many requests the test makes, of so many accounts.
 const called, accounts = 1200, 300
 
-// request is one, and what a plain program answers: some are known to nobody.
-func request(n int) (line, answer string) {
+// request is one, and what a plain program answers, to which output: some are known to nobody.
+func request(n int) (line, output, answer string) {
 	account, score := n*7919%accounts, n*31%101
 	line = fmt.Sprintf(`{"id":%d,"account":%d}`, n, account)
 	if n%17 == 0 {
-		return line, fmt.Sprintf(`{"account":%d,"id":%d,"score":null,"to":"unknown"}`, account, n)
+		return line, "reviewed", fmt.Sprintf(`{"account":%d,"id":%d,"score":null}`, account, n)
 	}
-	to := "pass"
+	output = "passed"
 	switch {
 	case score >= 80:
-		to = "block"
+		output = "blocked"
 	case score >= 50:
-		to = "review"
+		output = "reviewed"
 	}
-	return line, fmt.Sprintf(`{"account":%d,"id":%d,"score":%d,"to":%q}`, account, n, score, to)
+	return line, output, fmt.Sprintf(`{"account":%d,"id":%d,"score":%d}`, account, n, score)
 }
 
 // scorerOf is the scoring service: it takes a few milliseconds, one time in twenty it has no time, and of some
@@ -67,14 +67,15 @@ func scorerOf(t *testing.T) string {
 // killed.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("calls", "calls.yaml"))
+	text, err := os.ReadFile(filepath.Join(shown, "scoring.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	url := scorerOf(t)
-	lines, want := make([]string, called), make([]string, called)
+	lines, want := make([]string, called), map[string][]string{}
 	for n := range called {
-		lines[n], want[n] = request(n)
+		line, output, answer := request(n)
+		lines[n], want[output] = line, append(want[output], answer)
 	}
 	t.Run("run", func(t *testing.T) {
 		t.Parallel()
@@ -83,7 +84,7 @@ func TestCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		declared := strings.Replace(string(text), "${GRAPHD_VAR_SCORER:-http://127.0.0.1:9000/score}", url, 1)
-		d, err := graphd.ParseDeclaration([]byte(declared), "calls.yaml")
+		d, err := graphd.ParseDeclaration([]byte(declared), "scoring.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,24 +105,27 @@ func TestCalls(t *testing.T) {
 				t.Parallel()
 				declared := strings.Replace(string(text), "concurrency: 16", fmt.Sprintf("concurrency: %d",
 					concurrency), 1)
+				declared = strings.ReplaceAll(declared, "sink: { stdout: {} }",
+					`delivery: outbox, sink: { file: { path: "${GRAPHD_VAR_ANSWERS}" } }`)
 				callsLive(t, declared, url, lines, want, kills)
 			})
 		}
 	}
 }
 
-func callsLive(t *testing.T, declared, url string, lines, want []string, kills int) {
+func callsLive(t *testing.T, declared, url string, lines []string, want map[string][]string,
+	kills int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	answers := filepath.Join(t.TempDir(), "answers.ndjson")
 	d := start(t, "GRAPHD_VAR_SCORER="+url, "GRAPHD_VAR_ANSWERS="+answers)
-	if err := d.call(ctx, "PUT", "/v1/graphs/calls", "application/yaml", []byte(declared), nil); err != nil {
+	if err := d.call(ctx, "PUT", "/v1/graphs/scoring", "application/yaml", []byte(declared), nil); err != nil {
 		t.Fatal(err)
 	}
 	const each = 100
 	for n := 0; n < len(lines); n += each {
 		text := strings.Join(lines[n:n+each], "\n") + "\n"
-		if err := push(ctx, d, "calls", "requests", []byte(text)); err != nil {
+		if err := push(ctx, d, scoring, "requests", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if kills > 0 && n/each%3 == 1 {
@@ -133,8 +137,12 @@ func callsLive(t *testing.T, declared, url string, lines, want []string, kills i
 			Counters struct{ Consumed int }
 			Outputs  []struct{ Pending int }
 		}
-		err := d.call(ctx, "GET", "/v1/graphs/calls", "", nil, &g)
-		if err == nil && g.Counters.Consumed == len(lines) && g.Outputs[0].Pending == 0 {
+		pending := 0
+		err := d.call(ctx, "GET", "/v1/graphs/scoring", "", nil, &g)
+		for _, o := range g.Outputs {
+			pending += o.Pending
+		}
+		if err == nil && g.Counters.Consumed == len(lines) && pending == 0 {
 			break
 		}
 		select {
@@ -151,13 +159,14 @@ func callsLive(t *testing.T, declared, url string, lines, want []string, kills i
 	answered(t, text, want)
 }
 
-// answered holds that the answers are those of a plain program, each firing once, in the order of the requests.
-func answered(t *testing.T, text []byte, want []string) {
+// answered holds that the answers are those of a plain program, each firing once, to each output in the order of the
+// requests.
+func answered(t *testing.T, text []byte, want map[string][]string) {
 	t.Helper()
-	var got []string
-	seen := map[string]bool{}
+	got, seen := map[string][]string{}, map[string]bool{}
 	for line := range bytes.Lines(text) {
 		var l struct {
+			Output string
 			Firing string `json:"firing_id"`
 			Value  json.RawMessage
 		}
@@ -165,14 +174,17 @@ func answered(t *testing.T, text []byte, want []string) {
 			continue // torn by a kill and written again, or written again
 		}
 		seen[l.Firing] = true
-		got = append(got, string(l.Value))
+		got[l.Output] = append(got[l.Output], string(l.Value))
 	}
-	if !slices.Equal(got, want) {
-		at := 0
+	for output, want := range want {
+		got, at := got[output], 0
+		if slices.Equal(got, want) {
+			continue
+		}
 		for at < min(len(got), len(want)) && got[at] == want[at] {
 			at++
 		}
-		t.Errorf("%d answers, want %d; the first that differ: %v, want %v", len(got), len(want),
+		t.Errorf("%s: %d answers, want %d; the first that differ: %v, want %v", output, len(got), len(want),
 			got[at:min(at+3, len(got))], want[at:min(at+3, len(want))])
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/test/everyday/gen"
+	"github.com/graphd/graphd/examples/everyday/gen"
 )
 
 // slowly is how much of the data comes where it comes slowly: in 6 seconds, at 100 times real time.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/test/everyday/gen"
+	"github.com/graphd/graphd/examples/everyday/gen"
 )
 
 // A relay is the scoring service and what stands between it and the graph: it takes a request, scores it, and pushes

@@ -47,7 +47,7 @@ func Orders(size int) Task {
 			pay(id, soon)
 		}
 	}
-	t := Task{Name: "orders", Items: sorted(items), Within: 10 * time.Second, Free: true}
+	t := Task{Name: "orders", Items: sorted(items), Within: 10 * time.Second, Free: true, Some: true}
 	t.Want = answer(t.Name, t.Items)
 	return t
 }
@@ -65,19 +65,18 @@ func ordersAnswer(items []Item) map[string][]any {
 		}
 		for _, p := range payments[o.Order] {
 			if p.At >= o.At && p.At <= o.At+quarter {
-				matched = append(matched,
-					map[string]any{"order": o.Order, "payment": p.Payment, "after_ms": p.At - o.At})
+				matched = append(matched, fields("order", o.Order, "left", o, "right", p))
 				taken[p.Payment] = true
 				break
 			}
 		}
 		if len(payments[o.Order]) == 0 || !taken[payments[o.Order][0].Payment] {
-			unpaid = append(unpaid, map[string]any{"order": o.Order})
+			unpaid = append(unpaid, fields("order", o.Order, "left", o, "right", nil))
 		}
 	}
 	for _, p := range values[paid](items) {
 		if p.Order != End && !taken[p.Payment] {
-			stray = append(stray, map[string]any{"order": p.Order, "payment": p.Payment})
+			stray = append(stray, fields("order", p.Order, "right", p))
 		}
 	}
 	return map[string][]any{"matched": matched, "unpaid": unpaid, "stray": stray}

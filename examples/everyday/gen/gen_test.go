@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/graphd/graphd/test/everyday/gen"
+	"github.com/graphd/graphd/examples/everyday/gen"
 )
 
 // TestSame holds that the data is the same each time it is made, and that a shuffle loses nothing. With EVERYDAY_DATA

@@ -15,7 +15,7 @@ type click struct {
 
 const sessionGap = 30 * 60_000
 
-// Sessions asks for the sessions of clicks of each user, which end where no click follows within 30 minutes. Some
+// Sessions asks for the sessions of clicks of each user, which end when no click has followed for 30 minutes. Some
 // pauses are within seconds of that, so that who goes by the order of arrival is wrong in disorder.
 func Sessions(size int) Task {
 	rng := source("sessions")
@@ -56,7 +56,8 @@ func sessionsAnswer(items []Item) []any {
 		for i, c := range clicks {
 			if i+1 == len(clicks) || clicks[i+1].At-c.At >= sessionGap {
 				of = append(of, map[string]any{
-					"user": user, "start": clicks[first].At, "end": c.At, "n": i + 1 - first,
+					"key": user, "user": user, "start": stamp(clicks[first].At), "end": stamp(c.At + sessionGap),
+					"n": i + 1 - first,
 				})
 				first = i + 1
 			}
