@@ -53,7 +53,7 @@ func NewTaker(p *Program, lim Limits, shards int) *Taker {
 // Take makes of ev what can be made of it. Where that is not all there is to do the decoded value is left in ev.
 func (t *Taker) Take(ev *boundary.Event, out *Taken) {
 	in := t.d.in
-	*out = Taken{Dated: Dated{At: timeline.Never}, whole: t.whole, args: out.args}
+	out.reset(t.whole, in.p.folds != nil)
 	in.loan, in.of = nil, nil
 	if in.p.time != nil {
 		at, bad := in.nanos(ev)
@@ -88,6 +88,16 @@ func (t *Taker) Take(ev *boundary.Event, out *Taken) {
 	}
 	if t.shards > 1 {
 		t.deal(out)
+	}
+}
+
+// reset forgets what was made of an event before, but for the memory for arguments. The facts, which are the larger
+// part, are none where nothing is folded.
+func (t *Taken) reset(whole, folds bool) {
+	t.Dated, t.Undated, t.Shard, t.Vouched = Dated{At: timeline.Never}, nil, 0, false
+	t.whole, t.keep, t.value, t.key, t.bad = whole, false, boundary.Value{}, "", nil
+	if folds {
+		t.facts = fold.Facts{}
 	}
 }
 

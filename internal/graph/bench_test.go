@@ -137,13 +137,13 @@ func BenchmarkMarketMaker(b *testing.B) {
 				Stamp: 3,
 				Now:   time.Unix(1, 0), FullRecompute: full}
 			b.ReportAllocs()
-			i := 0
+			i, asking := 0, Asking{}
 			for b.Loop() {
 				i++
 				e.Inputs[0], e.Versions[0] = ticks[0][i&7], e.Stamp+1
 				e.Stamp += 2
 				e.Number++
-				if ok, _, err := p.GuardHolds(st, e); !ok {
+				if ok, _, err := p.GuardHolds(st, e, &asking); !ok {
 					b.Fatal(err)
 				}
 				if p.Run(st, e, r); r.Err != nil {

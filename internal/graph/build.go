@@ -22,6 +22,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		consumers: make([]bitset.Set, len(c.inputs)),
 		reads:     make([]inputReads, len(c.inputs)),
 		constants: []boundary.Value{c.vars},
+		keyName:   c.varsIndex() + 1,
 	}
 	if n := c.g.Reactor.Shards; n > 1 {
 		p.shards = n
@@ -46,7 +47,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 			p.runAlways(c.standsAt(u, at, position), len(order))
 		}
 		for k := range u.sources {
-			p.addReads(u.sources[k].program, p.inputIndex)
+			p.addReads(u.sources[k].program, itself)
 		}
 		c.connect(p, u, at, position, links)
 	}
@@ -65,7 +66,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	}
 	for i := range p.outputs {
 		if where := p.outputs[i].where; where != nil {
-			p.addReads(where, p.inputIndex)
+			p.addReads(where, itself)
 			p.asks = p.asks || where.AsksEpoch()
 		}
 	}
@@ -81,13 +82,8 @@ func (p *Plan) runAlways(at, nodes int) {
 	p.always.Set(at)
 }
 
-// inputIndex is the identity for inputs: nodes see the inputs under their own indexes.
-func (p *Plan) inputIndex(name int) int {
-	if name < len(p.inputs) {
-		return name
-	}
-	return -1
-}
+// itself is how nodes see the plan's names: under their own indexes.
+func itself(name int) int { return name }
 
 func (u *unit) describe() Node {
 	n := Node{
@@ -232,17 +228,14 @@ func (p *Plan) link(links [][]int32) {
 func (p *Plan) addGuard(g *guardSource) {
 	p.guard = &guard{names: g.names, program: g.program}
 	names := g.names
-	p.addReads(g.program, func(name int) int { return p.inputIndex(names[name]) })
+	p.addReads(g.program, func(name int) int { return names[name] })
 	for _, r := range g.program.Reads() {
-		if i := p.inputIndex(names[r.Name]); i >= 0 && r.Plain {
+		if i := names[r.Name]; i < len(p.inputs) && r.Plain {
 			p.guard.needs = append(p.guard.needs, i)
 		}
 	}
 	slices.Sort(p.guard.needs)
 	p.guard.needs = slices.Compact(p.guard.needs)
-	p.guard.envs.New = func() any {
-		return &expression.Env{Values: make([]boundary.Value, len(names)), Fresh: make([]bool, len(names))}
-	}
 }
 
 // addCells lays out a state: the nodes, then the last values of outputs that

@@ -138,7 +138,7 @@ func TestBind(t *testing.T) {
 			}
 			e.Inputs[i] = decode(s, text)
 		}
-		if ok, _, err := p.GuardHolds(st, e); !ok || err != nil {
+		if ok, _, err := p.GuardHolds(st, e, &Asking{}); !ok || err != nil {
 			t.Errorf("bound %v: guard: got %v %v, want it to hold", bind, ok, err)
 		}
 		p.Run(st, e, r)

@@ -68,7 +68,7 @@
 // # Cells
 //
 // A checkpoint writes a state as cells: one for each node and each output that
-// emits on change, and one for the stamp. [Result.Touched] says which of them a
+// emits on change, and one for the stamp. [Result.Touch] says which of them a
 // commit changes: nodes that ticked, outputs that emitted, and always the stamp. A
 // node's cell knows what the node computes, so cells can be restored into the plan
 // of a changed declaration (M33): a node that now computes something else starts

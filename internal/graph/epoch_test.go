@@ -95,7 +95,7 @@ func sameResults(p *Plan, got, want *Result) error {
 	}) {
 		return fmt.Errorf("emitted: got %v, want %v", got.Emitted, want.Emitted)
 	}
-	if g, w := slices.Collect(got.Touched()), slices.Collect(want.Touched()); !slices.Equal(g, w) {
+	if g, w := touched(got), touched(want); !slices.Equal(g, w) {
 		return fmt.Errorf("touched cells: got %v, want %v", g, w)
 	}
 	return nil

@@ -3,7 +3,6 @@ package graph
 import (
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -13,28 +12,31 @@ import (
 type guard struct {
 	names   []int // by the guard's scope: the plan's index
 	program *expression.Program
-	needs   []int     // the inputs it reads plainly, ascending
-	envs    sync.Pool // *expression.Env, so that a check allocates nothing
+	needs   []int // the inputs it reads plainly, ascending
 }
+
+// Asking is what a guard is evaluated in, used again and again by the one owner that it has. The zero Asking is ready.
+type Asking struct{ env expression.Env }
 
 // GuardHolds says whether the guard lets the epoch e start (M8), from the inputs
 // of the cut and the nodes' values as of the last committed epoch. waiting says
 // that it plainly reads an input that has not arrived, and then it does not hold; a
 // node without a value just makes it false, for only another epoch could give it
-// one. Without a guard it holds. Safe for concurrent use.
-func (p *Plan) GuardHolds(st *State, e *Epoch) (ok, waiting bool, err *NodeError) {
+// one. Without a guard it holds. Safe for concurrent use with distinct a.
+func (p *Plan) GuardHolds(st *State, e *Epoch, a *Asking) (ok, waiting bool, err *NodeError) {
 	if p.guard == nil {
 		return true, false, nil
 	}
-	env := p.guard.envs.Get().(*expression.Env)
 	defer func() {
 		if v := recover(); v != nil {
 			ok, waiting, err = false, false, panicOf(-1, "guard", v)
-			return // the environment is not trusted any more
+			a.env = expression.Env{} // it is not trusted any more
 		}
-		clear(env.Values)
-		p.guard.envs.Put(env)
 	}()
+	env := &a.env
+	if len(env.Values) != len(p.guard.names) {
+		env.Values, env.Fresh = make([]boundary.Value, len(p.guard.names)), make([]bool, len(p.guard.names))
+	}
 	env.Now, env.Epoch, env.Cause = e.Now, e.Number, e.Cause
 	for k, name := range p.guard.names {
 		env.Values[k] = p.look(st, e, name)

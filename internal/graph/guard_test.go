@@ -32,7 +32,7 @@ func (c *guardCase) needs() (inputs []int) {
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	h := start(t, "a b", "nodes: { n: { expr: a, on_error: skip } }\n")
-	if ok, waiting, err := h.plan.GuardHolds(h.st, &h.e); !ok || waiting || err != nil {
+	if ok, waiting, err := h.plan.GuardHolds(h.st, &h.e, &Asking{}); !ok || waiting || err != nil {
 		t.Errorf("no guard: got %v %v %v, want it to hold", ok, waiting, err)
 	}
 	if needs := h.plan.GuardNeeds(); needs != nil {
@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 		if got, want := plan.GuardNeeds(), c.needs(); !slices.Equal(got, want) {
 			t.Errorf("%s: needs %v, want %v", c.guard, got, want)
 		}
-		holds, waits, err := plan.GuardHolds(st, e)
+		holds, waits, err := plan.GuardHolds(st, e, &Asking{})
 		code := ""
 		if err != nil {
 			code = err.Code

@@ -26,6 +26,18 @@ type harness struct {
 	shuffle *rand.Rand
 }
 
+// touched are the cells that committing a result changes.
+func touched(r *Result) (cells []int) {
+	marks := make([]bool, len(r.plan.cells))
+	r.Touch(marks)
+	for i, marked := range marks {
+		if marked {
+			cells = append(cells, i)
+		}
+	}
+	return cells
+}
+
 // parse reads a declaration that has no mistakes.
 func parse(t testing.TB, text string) *spec.Graph {
 	t.Helper()

@@ -322,7 +322,7 @@ func (c *compiler) addLoops(p *Plan, position []int, links [][]int32) {
 		}
 		if l.until != nil {
 			l.read(p, l.until)
-			p.addReads(l.until, p.inputIndex)
+			p.addReads(l.until, itself)
 			if l.until.AsksEpoch() {
 				p.runAlways(first, len(p.nodes))
 			}

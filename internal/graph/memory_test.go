@@ -128,12 +128,12 @@ func TestM28MemoryCellsAreTouched(t *testing.T) {
 	t.Parallel()
 	h := start(t, "a b", "nodes: { one: { expr: lag(a) }, two: { expr: 'rolling_max(b, 3)' } }\noutputs: {}\n")
 	h.set("a", 1).set("b", 9).fire().set("b", 2).fire().want("one idle null; two cut_off 9")
-	var touched []Cell
-	for i := range h.r.Touched() {
-		touched = append(touched, h.plan.Cells()[i])
+	var cells []Cell
+	for _, i := range touched(&h.r) {
+		cells = append(cells, h.plan.Cells()[i])
 	}
-	if fmt.Sprint(touched) != "[{memory two} {stamp }]" {
-		t.Errorf("touched %v", touched)
+	if fmt.Sprint(cells) != "[{memory two} {stamp }]" {
+		t.Errorf("touched %v", cells)
 	}
 }
 

@@ -111,6 +111,8 @@ type Plan struct {
 	conflates [][]string   // by input that is latest: the nodes to which every event matters
 	asks      bool         // fresh() or cause() is called in some node or condition
 	calls     bool         // some node calls out
+	keyName   int          // the index of `key`, and whether something reads it
+	readsKey  bool
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell
@@ -162,12 +164,16 @@ func (p *Plan) Bind(input int, s *boundary.Shape) {
 	}
 }
 
-// addReads notes what a program reads of the inputs. index maps the program's
-// own names to the plan's inputs; anything else is -1.
+// ReadsKey says whether something reads `key`; else [Epoch.Key] need not be given.
+func (p *Plan) ReadsKey() bool { return p.readsKey }
+
+// addReads notes what a program reads of the inputs, and of `key`. index maps the program's
+// own names to the plan's.
 func (p *Plan) addReads(program *expression.Program, index func(name int) int) {
 	for _, r := range program.Reads() {
 		i := index(r.Name)
-		if i < 0 || r.Fresh {
+		p.readsKey = p.readsKey || i == p.keyName
+		if i >= len(p.inputs) || r.Fresh {
 			continue
 		}
 		in := &p.reads[i]

@@ -169,9 +169,9 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 		r = w.shuffled
 		seen["committed shuffled"]++
 	}
-	touched := slices.Collect(r.Touched())
+	changed := touched(r)
 	w.plan.Commit(w.st, r)
-	for _, i := range touched {
+	for _, i := range changed {
 		w.cells[i] = w.plan.EncodeCell(w.st, i)
 	}
 	clear(w.cache.set)
@@ -328,7 +328,7 @@ func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want o
 // committed values of the nodes.
 func (w *world) checkGuard(seen map[string]int) error {
 	e := &Epoch{Number: w.number, Cause: w.cause, Inputs: w.cache.inputs, Versions: w.cache.versions}
-	ok, waiting, failure := w.plan.GuardHolds(w.st, e)
+	ok, waiting, failure := w.plan.GuardHolds(w.st, e, &w.asking)
 	look := func(name string) val {
 		if n := w.g.nodes[name]; n != nil {
 			return w.oracle.run(n, len(w.oracle.history)-1).value

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"iter"
 	"slices"
 	"time"
 
@@ -190,30 +189,28 @@ func (r *Result) Node(i int) NodeResult {
 	return n
 }
 
-// Touched ranges over the cells that committing the epoch changes, by index into
-// [Plan.Cells]. The stamp is one of them in every epoch.
-func (r *Result) Touched() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if r.Err != nil {
-			return
-		}
-		for i := range r.ticked.All() {
-			if !yield(i) {
-				return
-			}
-		}
-		for _, e := range r.Emitted {
-			if cell := r.plan.outputs[e.Output].cell; cell >= 0 && !yield(cell) {
-				return
-			}
-		}
-		for i := range r.stepped.All() {
-			if !yield(r.plan.memoryCell(i)) {
-				return
-			}
-		}
-		yield(len(r.plan.cells) - 1)
+// Touch marks the cells that committing the epoch changes, by index into [Plan.Cells]. The stamp is one of them in
+// every epoch.
+func (r *Result) Touch(cells []bool) {
+	if r.Err != nil {
+		return
 	}
+	for w, word := range r.ticked {
+		for ; word != 0; word &= word - 1 {
+			cells[w<<6+bitset.First(word)] = true
+		}
+	}
+	for i := range r.Emitted {
+		if cell := r.plan.outputs[r.Emitted[i].Output].cell; cell >= 0 {
+			cells[cell] = true
+		}
+	}
+	if len(r.stepped) > 0 {
+		for i := range r.stepped.All() {
+			cells[r.plan.memoryCell(i)] = true
+		}
+	}
+	cells[len(r.plan.cells)-1] = true
 }
 
 // begin makes the result ready for an epoch on st. It keeps nothing that e points to.
@@ -231,10 +228,12 @@ func (r *Result) begin(st *State, e *Epoch) {
 	}
 	clear(r.sets)
 	clear(r.status)
-	p.giveMemories(st)
+	if p.memories > 0 {
+		p.giveMemories(st)
+	}
 	r.env.Now, r.env.Epoch, r.env.Cause, r.env.Looks = e.Now, e.Number, e.Cause, e.Looks
-	copy(r.env.Values, e.Inputs)
-	copy(r.values, st.cells[:len(p.nodes)])
+	lay(r.env.Values, e.Inputs)
+	lay(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)
 	for k, i := range p.delayed {
 		r.env.Values[p.late(k)] = st.cells[i]
@@ -264,6 +263,19 @@ func (r *Result) begin(st *State, e *Epoch) {
 	if e.Clock != nil {
 		clear(r.nanos)
 		r.now = e.Clock()
+	}
+}
+
+// lay is copy. Of a few values, as most plans have, the call would cost more than they do.
+func lay(to, from []boundary.Value) {
+	switch len(from) {
+	case 0:
+	case 1:
+		to[0] = from[0]
+	case 2:
+		to[0], to[1] = from[0], from[1]
+	default:
+		copy(to, from)
 	}
 }
 

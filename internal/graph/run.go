@@ -35,12 +35,16 @@ func (p *Plan) Commit(st *State, r *Result) {
 			st.cells[i] = r.values[i]
 		}
 	}
-	for _, e := range r.Emitted {
-		if cell := p.outputs[e.Output].cell; cell >= 0 {
-			st.cells[cell] = e.Value
+	if p.lasts > 0 {
+		for _, e := range r.Emitted {
+			if cell := p.outputs[e.Output].cell; cell >= 0 {
+				st.cells[cell] = e.Value
+			}
 		}
 	}
-	r.conclude(true)
+	if p.memories > 0 {
+		r.conclude(true)
+	}
 	if st.stamp = r.stamp; st.more != nil {
 		st.more.fresh = nil
 	}

@@ -110,7 +110,7 @@ type Cell struct {
 }
 
 // Cells are the pieces of a state, in the order of the indexes that
-// [Result.Touched], [Plan.EncodeCell] and [Plan.DecodeCell] speak of; the nodes
+// [Result.Touch], [Plan.EncodeCell] and [Plan.DecodeCell] speak of; the nodes
 // come first, under their own indexes. The slice is the plan's: read only.
 func (p *Plan) Cells() []Cell { return p.cells }
 

@@ -29,6 +29,8 @@ type world struct {
 	plan  *Plan
 	st    *State
 	r     *Result
+	// asking is that of all of the guard's evaluations.
+	asking Asking
 	// shuffled is the same epoch, driven by two workers.
 	shuffled *Result
 	oracle   *oracle

@@ -20,8 +20,8 @@ func (r *runner) byTime() error {
 	r.g.Feed(r.order, heads{r})
 	for {
 		more, err := r.g.Next()
-		if err = errors.Join(r.err, err); err != nil {
-			return err
+		if err != nil || r.err != nil {
+			return errors.Join(r.err, err)
 		}
 		if err := r.tellLetters(); err != nil || !more {
 			return err
@@ -105,8 +105,8 @@ func (r *runner) inTurn() error {
 			if err := r.g.AdvanceTo(start.Add(Step * time.Duration(r.stats.Events))); err != nil {
 				return err
 			}
-			if err := errors.Join(r.add(i), r.g.Step()); err != nil {
-				return err
+			if added, stepped := r.add(i), r.g.Step(); added != nil || stepped != nil {
+				return errors.Join(added, stepped)
 			}
 			if err := r.tellLetters(); err != nil {
 				return err

@@ -233,7 +233,7 @@ func (c *Core) scout(behind int64) {
 	c.ep.Aside = true
 	holds := true
 	if c.cfg.Guard {
-		holds, _, _ = c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep)
+		holds, _, _ = c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep, &c.work.guard)
 	}
 	if holds {
 		c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)

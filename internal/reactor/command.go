@@ -54,6 +54,7 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key, onlyChanged bool) (Fir
 	c.wake(k)
 	c.emitAll = !onlyChanged
 	c.ask()
+	c.show(CauseForce)
 	ran := c.run(CauseForce)
 	c.emitAll = false
 	c.reschedule(k)

@@ -224,6 +224,7 @@ type Core struct {
 type work struct {
 	res   graph.Result
 	ep    graph.Epoch
+	guard graph.Asking
 	stats Stats
 }
 
@@ -382,5 +383,7 @@ func (c *Core) moveOn(now time.Time) {
 	if c.anew {
 		c.carryOver()
 	}
-	c.unlock()
+	if c.micro > 0 {
+		c.unlock()
+	}
 }

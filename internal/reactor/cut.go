@@ -165,7 +165,7 @@ func (c *Core) pick() (cause Cause, ok bool) {
 // fire runs the epoch of the cut, unless the guard is against it. It reports whether
 // anything changed.
 func (c *Core) fire(cause Cause) bool {
-	if c.cfg.Guard && !c.passGuard(cause) {
+	if c.show(cause); c.cfg.Guard && !c.passGuard(cause) {
 		return !c.cell.waits
 	}
 	if !c.run(cause) {
@@ -186,6 +186,9 @@ func (c *Core) mayFire() bool {
 // [Core.FireDue] tells, the next tick of a cadence, the end of warming, or the end of a key.
 // ok is false when there is no such time.
 func (c *Core) Due() (at time.Time, ok bool) {
+	if c.short && c.micro == 0 && c.life.state != HealthWarming {
+		return at, false // nothing else goes by time
+	}
 	if !c.cfg.EventClock {
 		at, ok = c.life.due()
 	}
@@ -259,9 +262,7 @@ func (c *Core) snapshot() {
 // passGuard evaluates the guard on the snapshot the cut would take (M8). False consumes
 // the cut without an epoch: its events count as filtered, latest values stay in the cache.
 func (c *Core) passGuard(cause Cause) bool {
-	c.snapshot()
-	c.prepare(c.epoch+1, cause)
-	ok, waiting, err := c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep)
+	ok, waiting, err := c.cfg.Plan.GuardHolds(&c.cell.nodes, &c.ep, &c.work.guard)
 	switch {
 	case ok:
 		return true

@@ -10,12 +10,10 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 )
 
-// run makes one epoch of the cut: it runs the plan and then keeps all of it or nothing (M22). It is false, and nothing
-// has been done, where the epoch misses an answer.
+// run makes one epoch of the cut, as show has laid it out: it runs the plan and then keeps all of it or nothing (M22).
+// It is false, and nothing has been done, where the epoch misses an answer.
 func (c *Core) run(cause Cause) bool {
-	c.snapshot()
 	c.epoch++
-	c.prepare(c.epoch, cause)
 	c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
 	if c.calls != nil && c.postpone(cause) {
 		return false
@@ -51,6 +49,12 @@ func (c *Core) run(cause Cause) bool {
 	return true
 }
 
+// show lays out what the plan and the guard see of the epoch that the cut would be.
+func (c *Core) show(cause Cause) {
+	c.snapshot()
+	c.prepare(c.epoch+1, cause)
+}
+
 // initEpoch sets up what the plan sees of every epoch alike.
 func (c *Core) initEpoch() {
 	c.ep = graph.Epoch{
@@ -66,7 +70,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 	e.Number, e.Now, e.Cause, e.Stamp = number, c.now, cause.String(), c.stamp+2
 	e.Interrupt, e.EmitAll, e.Aside = c.interruption(), c.emitAll, false
 	e.Unbounded = c.journal.replay != nil // what was in time then is in time now
-	if c.cfg.Keys != nil {
+	if c.cfg.Keys != nil && c.cfg.Plan.ReadsKey() {
 		e.Key = c.cell.key.ValueOf(c.cfg.Keys.Times)
 	}
 	if c.looks != nil {
@@ -104,7 +108,7 @@ func (c *Core) ran() {
 		c.changes.touch(c.cell)
 		return
 	}
-	c.changes.ran(&c.res)
+	c.res.Touch(c.changes.plan)
 }
 
 // interruption is what the plan asks between nodes. In a replay the time is up where it was.

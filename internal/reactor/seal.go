@@ -6,7 +6,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
-	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -32,13 +31,6 @@ type queueCell struct {
 func (ch *changes) init(inputs, planCells int) {
 	ch.slots, ch.accs, ch.plan = make([]bool, inputs), make([]bool, inputs), make([]bool, planCells)
 	ch.sealedTo = make([]uint64, inputs)
-}
-
-// ran marks what committing r changed.
-func (ch *changes) ran(r *graph.Result) {
-	for i := range r.Touched() {
-		ch.plan[i] = true
-	}
 }
 
 // Seal is a graph's changes since the last one, frozen between two epochs. Values in it

@@ -35,7 +35,7 @@ func (c *Core) Try(key boundary.Key, values []boundary.Value) (code, text string
 	c.prepare(c.epoch+1, CauseWith)
 	c.ep.Aside = true
 	if c.cfg.Guard {
-		if ok, _, err := c.cfg.Plan.GuardHolds(&k.nodes, &c.ep); err != nil {
+		if ok, _, err := c.cfg.Plan.GuardHolds(&k.nodes, &c.ep, &c.work.guard); err != nil {
 			return err.Code, "guard: " + err.Text, nil
 		} else if !ok {
 			return "", "", nil // it would be filtered, or wait

@@ -233,7 +233,10 @@ func (w *Window) Due() (time.Time, bool) {
 			sooner(w.instances[0].end + int64(w.p.Lateness) + int64(w.p.Retain))
 		}
 	}
-	return time.Unix(0, at).UTC(), ok
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(0, at).UTC(), true
 }
 
 // Tick implements [fold.Folder].

@@ -103,7 +103,7 @@ func (d *Drive) move(to time.Time) {
 
 // Time is the engine time; zero before it has begun.
 func (d *Drive) Time() time.Time {
-	if core := d.core.Now(); core.After(d.now) {
+	if core := d.core.Now(); core != d.now && core.After(d.now) {
 		d.now = core
 	}
 	return d.now
