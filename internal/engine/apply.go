@@ -382,6 +382,7 @@ func (e *Engine) forget(m *graphrun.Graph) {
 	e.cfg.Quotas.Forget(m.Ref().Tenant, m.Ref().Name)
 	e.mu.Lock()
 	delete(e.graphs, m.Ref())
+	delete(e.shards, m.ID())
 	e.mu.Unlock()
 	e.feeds.Forget(m.Ref())
 	m.Close()

@@ -121,6 +121,7 @@ type Engine struct {
 	away     atomic.Bool // the store did not answer when it was last asked whether the daemon is ready
 	mu       sync.RWMutex
 	graphs   map[api.Ref]*graphrun.Graph
+	shards   map[checkpoint.ID]int // of the graphs that have several, and of those that are about to begin
 	closing  bool
 	closeBy  time.Time      // until when Shutdown has time; zero before it
 	feeds    *feed.Links    // how graphs feed graphs
@@ -142,7 +143,7 @@ func New(cfg Config) *Engine {
 	cfg.PushTimeout = cmp.Or(cfg.PushTimeout, 5*time.Second)
 	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
 	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph),
-		dealing: make(map[api.Ref]bool), deals: make(chan struct{}, dealsAtOnce)}
+		shards: make(map[checkpoint.ID]int), dealing: make(map[api.Ref]bool), deals: make(chan struct{}, dealsAtOnce)}
 	e.feeds = feed.New((*ends)(e))
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = heap.Process
@@ -212,6 +213,11 @@ func (e *Engine) Open(ctx context.Context) error {
 		}
 		graphs = append(graphs, m)
 	}
+	e.mu.Lock()
+	for _, m := range graphs {
+		e.count(m) // once for all of them: who looks at where graphs are placed looks at each
+	}
+	e.mu.Unlock()
 	e.own.Places() // who feeds whom says where a graph is placed: all links are known before one begins
 	for _, m := range graphs {
 		done := e.changing.Lock(m.Ref()) // one whose keys are dealt otherwise is changed once all of it has begun

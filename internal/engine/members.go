@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -20,14 +21,9 @@ func (e *Engine) places() placement.Places {
 	if !p.Spread {
 		return p
 	}
-	p.Shards = map[checkpoint.ID]int{}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for _, m := range e.graphs {
-		if n := m.Shards(); n > 1 {
-			p.Shards[m.ID()] = n
-		}
-	}
+	p.Shards = maps.Clone(e.shards)
 	return p
 }
 
@@ -35,10 +31,25 @@ func (e *Engine) places() placement.Places {
 func (e *Engine) set(m *graphrun.Graph) {
 	e.mu.Lock()
 	e.graphs[m.Ref()] = m
+	changed := e.count(m)
 	e.mu.Unlock()
-	if m.Shards() > 1 {
+	if changed {
 		e.own.Places() // how many there are says where each is placed
 	}
+}
+
+// count notes how many shards m has, and reports whether that is news. e.mu is held.
+func (e *Engine) count(m *graphrun.Graph) (changed bool) {
+	id, n := m.ID(), m.Shards()
+	if had := e.shards[id]; n == had || n <= 1 && had == 0 {
+		return false
+	}
+	if n > 1 {
+		e.shards[id] = n
+	} else {
+		delete(e.shards, id)
+	}
+	return true
 }
 
 // units are the shards of all graphs, by graph and number.
