@@ -61,6 +61,8 @@ type Mirror interface {
 	// Durable says that positions are in a checkpoint (M29). It never blocks, may be called by
 	// any goroutine, and the newest call is the one that counts.
 	Durable(positions []boundary.Position)
+	// Mirrors reports whether there is anybody to tell; else Durable need not be called. It does not change.
+	Mirrors() bool
 }
 
 // Skipper is what a Source of several streams may be too: it can leave out what is lost

@@ -34,6 +34,8 @@ func (s *stall) Run(ctx context.Context, _ []boundary.Position, out accumulator.
 	return nil
 }
 
+func (s *stall) Mirrors() bool { return true }
+
 func (s *stall) Durable([]boundary.Position) {
 	s.mu.Lock()
 	hold := s.hold

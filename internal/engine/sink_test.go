@@ -247,6 +247,8 @@ func (f *faultyMirror) Run(ctx context.Context, _ []boundary.Position, out accum
 	return nil
 }
 
+func (f *faultyMirror) Mirrors() bool { return true }
+
 func (f *faultyMirror) Durable([]boundary.Position) {
 	if f.broken.Load() {
 		panic("a bug in the reactor")

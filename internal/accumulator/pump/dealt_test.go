@@ -309,6 +309,43 @@ func TestM49EveryShardPassesWhatIsAnothers(t *testing.T) {
 	}
 }
 
+// whole is a source that gives events at once, of streams in turn.
+type whole struct {
+	events  int
+	streams []string
+}
+
+func (s whole) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+	var batch []boundary.Event
+	for n := range s.events {
+		ev := keyed(n % 3)
+		ev.Pos = boundary.Position{Stream: s.streams[n%len(s.streams)], Offset: int64(n + 1)}
+		batch = append(batch, ev)
+	}
+	return out.Emit(ctx, batch)
+}
+
+// M49: a shard is behind what is others' of a batch in each of its streams, whichever has its own events or the last.
+func TestM49AShardIsBehindWhatIsOthersOfABatch(t *testing.T) {
+	for want, streams := range map[string][]string{
+		"[s@600]": {"s"}, "[s~a@599 s~b@600]": {"s~a", "s~b"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newShardRig(t, 0, func() accumulator.Source { return whole{600, streams} })
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for n, p := range r.ports {
+				if got := fmt.Sprint(p.mark.Positions); got != want {
+					t.Errorf("shard %d is at %s, want %s", n, got, want)
+				}
+			}
+			if _, sum := r.received(); sum.Received != 600 {
+				t.Errorf("%d events were received", sum.Received)
+			}
+		})
+	}
+}
+
 const dealtWindow = `graph: g
 clock: arrival
 accumulators:

@@ -29,6 +29,14 @@ func (p *parcel) bad(n int) *accumulator.BadEvent {
 	return p.load.bads[p.first+n]
 }
 
+// own is the place of the first event from a place on that is more than passed here, the number of all where none is.
+func (p *parcel) own(from int, s *Share) int {
+	if !p.load.chains.Made() {
+		return from
+	}
+	return p.load.chains.Next(p.load.shards, s.Shard, p.first+from) - p.first
+}
+
 // feed runs a source and is its Out.
 type feed struct {
 	parcels chan parcel // closed when the source has returned

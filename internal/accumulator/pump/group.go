@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -26,15 +27,15 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 			return false, nil
 		}
 	}
-	rest := u.current.events[u.folded:]
-	n, bytes := 0, int64(0)
-	for n < len(rest) && n < u.groupEvents && bytes < u.groupBytes {
-		bytes += int64(len(rest[n].Raw))
-		n++
+	to, all := u.folded, u.current.events
+	for n, bytes := 0, int64(0); to < len(all) && n < u.groupEvents && bytes < u.groupBytes; n++ {
+		if to = u.current.own(to, u.cfg.Share); to < len(all) {
+			bytes, to = bytes+int64(len(all[to].Raw)), to+1
+		}
 	}
 	u.cfg.Fail.Hit("decode")
-	poison := u.foldPulled(rest[:n])
-	if u.folded += n; u.folded == len(u.current.events) {
+	poison := u.foldPulled(to)
+	if u.folded = to; to == len(all) {
 		u.current.load.Release()
 		u.current = parcel{}
 	}
@@ -49,10 +50,10 @@ func (u *Unit) pulls(ctx context.Context) (busy bool, err error) {
 	return true, nil
 }
 
-// foldPulled folds the source's events. The one that panics becomes a dead letter, and is
+// foldPulled folds the source's events up to a place. The one that panics becomes a dead letter, and is
 // the last: what the source sent after it is read again after the restart.
-func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicError) {
-	i, keeps := 0, !u.cfg.Share.Echoes()
+func (u *Unit) foldPulled(to int) (poison *accumulator.PanicError) {
+	i, keeps, events := u.folded, !u.cfg.Share.Echoes(), u.current.events
 	defer func() {
 		if r := recover(); r != nil {
 			ev := events[i]
@@ -64,14 +65,17 @@ func (u *Unit) foldPulled(events []boundary.Event) (poison *accumulator.PanicErr
 		u.core.Advance(u.now, events[0].Pos)
 		return nil
 	}
-	for ; i < len(events); i++ {
-		switch bad := u.current.bad(u.folded + i); {
+	for i = u.current.own(i, u.cfg.Share); i < to; i = u.current.own(i+1, u.cfg.Share) {
+		switch bad := u.current.bad(i); {
 		case u.passed(&events[i], i):
 		case bad != nil:
 			u.core.AddBad(u.now, &events[i], keeps, bad)
 		default:
 			u.core.Add(u.now, &events[i], keeps)
 		}
+	}
+	if i = to - 1; u.current.load.chains.Made() { // who is behind the last is behind all that was others'
+		u.core.Pass(u.now, &events[i], fold.Fate{Elsewhere: true})
 	}
 	return nil
 }
@@ -144,9 +148,9 @@ func (u *Unit) foldPushed() (poison *accumulator.PanicError) {
 	return nil
 }
 
-// passed passes the i-th event of the current group if it is another shard's, and reports whether it was.
+// passed passes the i-th event of the current parcel if it is another shard's, and reports whether it was.
 func (u *Unit) passed(ev *boundary.Event, i int) bool {
-	f := u.current.load.fate(u.current.first+u.folded+i, u.cfg.Share)
+	f := u.current.load.fate(u.current.first+i, u.cfg.Share)
 	if f.Elsewhere {
 		u.core.Pass(u.now, ev, f)
 	}

@@ -29,6 +29,7 @@ type Load struct {
 	bads   []*accumulator.BadEvent // by event; nil when all can be used
 	fates  []fold.Fate             // by event, but for Elsewhere; empty where nothing is dealt, as are
 	shards []int32                 // those that fold them
+	chains share.Chains            // of shards, where passing an event is nothing but to be behind it
 	bytes  int64
 	whole  bool // events is a batch that may be used again
 	// own says that times are the events' own, where they are times at all.
@@ -58,6 +59,7 @@ func (d *Load) Release() {
 		d.loan.Reset(d.lent && l.spoils)
 		d.kind, d.events, d.bads, d.bytes = Events, nil, nil, 0
 		d.times, d.fates, d.shards = d.times[:0], d.fates[:0], d.shards[:0]
+		d.chains.Clear()
 		l.spare = append(l.spare, d)
 	}
 }
@@ -192,6 +194,7 @@ func (l *Loader) deal(d *Load) {
 	if l.share == nil {
 		return
 	}
+	alike := l.dater == nil // none of them says more to other shards than where it stands
 	for i := range d.events {
 		shard, f := max(l.cfg.Share.Home(d.events[i].Pos.Stream), 0), fold.Fate{}
 		if d.bads == nil || d.bads[i] == nil {
@@ -204,6 +207,10 @@ func (l *Loader) deal(d *Load) {
 			l.spoil(d, i, bad)
 		}
 		d.fates, d.shards = append(d.fates, f), append(d.shards, int32(shard))
+		alike = alike && !f.Vouched && d.events[i].Pos.Stream == d.events[0].Pos.Stream
+	}
+	if alike {
+		d.chains.Make(d.shards, l.cfg.Share.Of)
 	}
 }
 

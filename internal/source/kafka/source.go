@@ -116,11 +116,11 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
+// Mirrors implements [accumulator.Mirror]: it commits to a consumer group where one is declared.
+func (s *Source) Mirrors() bool { return s.cfg.Group != "" }
+
 // Durable implements [accumulator.Mirror].
 func (s *Source) Durable(positions []boundary.Position) {
-	if s.cfg.Group == "" {
-		return
-	}
 	s.mu.Lock()
 	s.durable = slices.Clone(positions)
 	s.mu.Unlock()

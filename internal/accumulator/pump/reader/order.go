@@ -72,43 +72,45 @@ func least(o Ordered, a, b places) (to places, ok bool) {
 	if a.same(b) {
 		return a, true
 	}
-	if o == nil {
-		return nil, false
-	}
-	to = places{}
-	for name, at := range a {
-		other := b[name]
+	to = a.clone()
+	return to, to.lower(o, b)
+}
+
+// lower makes p the places from which on all is read that is behind p or q; it is false, and p of no use, where that is
+// not known.
+func (p places) lower(o Ordered, q places) (ok bool) {
+	for name, at := range p {
+		other := q[name]
 		if at == other {
-			to[name] = at
 			continue
+		}
+		if o == nil {
+			return false
 		}
 		behind, known := o.Behind(other, at)
-		if !known {
-			return nil, false
+		switch {
+		case !known:
+			return false
+		case behind && other.IsZero():
+			delete(p, name) // the stream begins where the source begins
+		case behind:
+			p[name] = other
 		}
-		if behind {
-			at = other
-		}
-		to.set(name, at)
 	}
-	for name, at := range b {
-		if _, both := a[name]; both {
+	for name, at := range q {
+		if _, both := p[name]; both {
 			continue
+		}
+		if o == nil {
+			return false
 		}
 		behind, known := o.Behind(boundary.Position{}, at)
 		if !known {
-			return nil, false
+			return false
 		}
 		if !behind {
-			to[name] = at
+			p[name] = at
 		}
 	}
-	return to, true
-}
-
-// set is move for a position that may be none: then the stream begins where the source begins.
-func (p places) set(name string, pos boundary.Position) {
-	if !pos.IsZero() {
-		p[name] = pos
-	}
+	return true
 }

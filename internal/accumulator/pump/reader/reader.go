@@ -252,6 +252,12 @@ func (m *member) Lag() (events int64, known bool) {
 	return 0, false
 }
 
+// Mirrors implements [accumulator.Mirror].
+func (m *member) Mirrors() bool {
+	s, ok := m.own.(accumulator.Mirror)
+	return ok && s.Mirrors()
+}
+
 // Durable implements [accumulator.Mirror]: what all who take part have durable is what the source is told.
 func (m *member) Durable(positions []boundary.Position) {
 	r := m.r
@@ -267,12 +273,9 @@ func (m *member) Durable(positions []boundary.Position) {
 		}
 	} else {
 		order, _ := m.own.(Ordered) // what runs is asked by the reader
+		all = all.clone()
 		for _, other := range r.members {
-			known := other.durable != nil
-			if known {
-				all, known = least(order, all, other.durable)
-			}
-			if !known {
+			if other.durable == nil || other != m && !all.lower(order, other.durable) {
 				source = nil
 				break
 			}

@@ -21,6 +21,8 @@ type heard struct {
 func (h heard) Looks() bool                { return true }
 func (h heard) Lag() (n int64, known bool) { return 17, true }
 
+func (h heard) Mirrors() bool { return true }
+
 func (h heard) Durable(positions []boundary.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

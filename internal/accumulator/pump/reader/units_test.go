@@ -131,7 +131,7 @@ func (d discard) Health(h accumulator.Health, _, _ string) {
 
 // BenchmarkShards is an event for all shards of a graph, read by one reader and by each for itself.
 func BenchmarkShards(b *testing.B) {
-	for _, of := range []int{1, 4} {
+	for _, of := range []int{1, 4, 64} {
 		u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, declared, max(of, 2)), "g.yaml")
 		if err := diags.Err(); err != nil {
 			b.Fatal(err)
