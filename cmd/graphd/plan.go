@@ -96,6 +96,14 @@ type plan struct {
 		After  string   `json:"after"`
 		Routes []string `json:"routes"`
 	} `json:"nodes"`
+	Lanes []struct {
+		Name          string   `json:"name"`
+		Nodes         []string `json:"nodes"`
+		MaxThreads    int      `json:"max_threads"`
+		QueueCapacity int      `json:"queue_capacity"`
+		Overflow      string   `json:"overflow"`
+		Overflows     bool     `json:"overflows"`
+	} `json:"lanes"`
 	Loops []struct {
 		Name            string   `json:"name"`
 		Nodes           []string `json:"nodes"`
@@ -202,10 +210,27 @@ func (p *plan) tables(t *terminal.Terminal) []*terminal.Table {
 		}
 		outputs.Row(o.Name, o.From, emits)
 	}
-	if len(p.Loops) > 0 {
-		return []*terminal.Table{inputs, nodes, p.loops(), outputs}
+	tables := []*terminal.Table{inputs, nodes}
+	if len(p.Lanes) > 0 {
+		tables = append(tables, p.lanes())
 	}
-	return []*terminal.Table{inputs, nodes, outputs}
+	if len(p.Loops) > 0 {
+		tables = append(tables, p.loops())
+	}
+	return append(tables, outputs)
+}
+
+// lanes are the pools that nodes are executed in.
+func (p *plan) lanes() *terminal.Table {
+	lanes := terminal.NewTable("LANE", "NODES", "THREADS", "AT ONCE", "MORE").Numbers(2, 3)
+	for _, l := range p.Lanes {
+		more := "never"
+		if l.Overflows || l.Overflow == "block" {
+			more = l.Overflow
+		}
+		lanes.Row(l.Name, terminal.List(l.Nodes), terminal.Number(l.MaxThreads), terminal.Number(l.QueueCapacity), more)
+	}
+	return lanes
 }
 
 // loops are the nodes that run until they agree.

@@ -16,6 +16,7 @@ type Firing struct {
 	OK          bool                       `json:"ok"`
 	Error       *string                    `json:"error"`
 	DurationUS  int64                      `json:"duration_us"`
+	Overran     bool                       `json:"overran,omitempty"` // it took longer than the reactor's budget
 	Degraded    []string                   `json:"degraded,omitempty"`
 	Inputs      map[string]json.RawMessage `json:"inputs"`
 	Outputs     map[string]json.RawMessage `json:"outputs"`

@@ -207,7 +207,7 @@ func (u *Unit) Reactor() reactor.Config {
 		Plan: u.Plan, Inputs: u.inputs, Outputs: outputs, Stages: u.stages,
 		All: r.When == "all", Guard: !r.Guard.IsZero(),
 		RateLimit: r.RateLimit, Debounce: r.Debounce, Every: r.Every, MaxWait: r.MaxWait,
-		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.EpochTimeout,
+		WarmTimeout: r.WarmTimeout, FailCold: r.OnWarmTimeout == "fail", EpochTimeout: r.MostOfEpoch(),
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
 		Journal: g.Durability.Mode == "journal", EventClock: g.EventClock(),
 		Beside:  u.beside(),

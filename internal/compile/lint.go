@@ -2,11 +2,14 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
+	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
 // The codes of what [Lint] finds: no mistakes, but hardly meant. Each has its place in
@@ -27,6 +30,7 @@ const (
 	CodeOneShard        = "one_shard"
 	CodeIdlePartitioned = "idle_partitioned"
 	CodeOneLane         = "one_lane"
+	CodeIdleLane        = "idle_lane"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -49,6 +53,7 @@ func Lint(u *Unit) spec.Diagnostics {
 	l.accumulators()
 	l.reactor()
 	l.nodes()
+	l.lanes()
 	l.outputs()
 	return u.Spec.Noted(Merge(l.found))
 }
@@ -215,14 +220,34 @@ func (l *linter) nodes() {
 	}
 }
 
+// lanes looks for those that nothing comes of.
+func (l *linter) lanes() {
+	used := map[string]bool{}
+	for i := range l.g.Nodes {
+		used[l.g.Nodes[i].Lane.Name] = true
+	}
+	for i := range l.g.Lanes {
+		lane := &l.g.Lanes[i]
+		k := slices.IndexFunc(l.u.Plan.Lanes(), func(p graph.Lane) bool { return p.Name == lane.Name })
+		switch {
+		case !used[lane.Name]:
+			l.add(lane.Pos, CodeIdleLane, "no node names the lane %s; remove it, or say lane: %s where it is meant",
+				lane.Name, lane.Name)
+		case k >= 0 && lane.Overflow != lanes.Block && !l.u.Plan.Overflows(k):
+			l.add(lane.Pos, CodeIdleLane, "the lane %s always has room, for no rank of the plan has more than %d of "+
+				"its nodes: lower queue_capacity, or leave overflow out", lane.Name, lane.QueueCapacity)
+		}
+	}
+}
+
 func (l *linter) outputs() {
 	for i := range l.g.Outputs {
 		to := &l.g.Outputs[i].Sink
-		lanes, ok := to.Config.(kind.Lanes)
+		several, ok := to.Config.(kind.Lanes)
 		if !ok || l.g.Keyed() {
 			continue
 		}
-		if most, keyed := lanes.Lanes(); most > 1 && !keyed {
+		if most, keyed := several.Lanes(); most > 1 && !keyed {
 			l.add(to.Pos, CodeOneLane, "%d may be delivered at once, and without a key they go one after the other: "+
 				"say in the sink what keeps its order, such as key: value.id, give the reactor a key, or leave "+
 				"concurrency out", most)

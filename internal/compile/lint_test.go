@@ -91,6 +91,12 @@ outputs:
   five: { after: four.up, expr: a }`, "websocket"},
 			[]string{"unused_node 11", "route_order 11", "unused_node 12", "unused_node 13", "unused_node 14"},
 		},
+		"lanes that do nothing": {[6]any{"", "", "", "", `  two: { expr: a, lane: used }
+lanes:
+  used: { pool: { overflow: reject } }
+  idle: { event_loop: {} }
+  full: { pool: { overflow: reject, queue_capacity: 1 } }`, "websocket"},
+			[]string{"unused_node 11", "idle_lane 13", "idle_lane 14", "idle_lane 15"}},
 		"for nobody": {[6]any{"", "", "", "", "", "drop"}, []string{"no_sink 13"}},
 		"a poll that leaves rows out": {[6]any{" schema: { type: object }, source: { poll: { every: 1s, key: id, " +
 			"after: id, lookback: 0, connection: 'sqlite:x.db', sql: SELECT id FROM (SELECT 1 LIMIT 1) t limit 9 } } ",

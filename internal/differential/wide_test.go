@@ -128,6 +128,7 @@ func (w *wide) draw(seed uint64) {
 		if w.strategy != "latest" && w.strategy != "burst" && w.one(4) {
 			w.drawStage()
 		}
+		w.drawLanes(seed)
 	}
 	w.drawOutputs()
 	w.drawKeeping()

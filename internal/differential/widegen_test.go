@@ -301,6 +301,10 @@ func (w *wide) drawReactor() {
 	w.maybe(8, r, "warm_timeout", "1m")
 	w.maybe(8, r, "on_warm_timeout", w.pick("fail", "fire_anyway"))
 	w.maybe(8, r, "epoch_timeout", "1m")
+	if w.one(8) {
+		r["budget"] = "5m"
+		w.maybe(2, r, "on_overrun", w.pick("record", "cancel_epoch"))
+	}
 	w.maybe(5, r, "restart", w.some(tree{"attempts": 3, "base": "100ms", "max": "1s", "reset": "10s",
 		"on_exhausted": w.pick("fail", "degrade")}))
 	if w.one(4) {

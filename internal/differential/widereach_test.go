@@ -23,8 +23,9 @@ func undrawn() map[string]string {
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes": unbuilt, "loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
-		"nodes.*.http": calls, "nodes.*.retry": calls, "nodes.*.lane": unbuilt,
+		"lanes.*.fixed_rate": unbuilt, "loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
+		"reactor.on_overrun=degrade": timed,
+		"nodes.*.http":               calls, "nodes.*.retry": calls,
 		"outputs.*.key": unbuilt,
 		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",
 		"nodes.*.go":    gofunc, "nodes.*.inputs": gofunc, "accumulators.*.go": gofunc,
@@ -88,7 +89,8 @@ func reach(doc any, path string, all map[string]bool, has, lacks map[string]int)
 		}
 		for name, value := range v {
 			at := strings.TrimPrefix(path+"."+name, ".")
-			if path == "accumulators" || path == "nodes" || path == "outputs" || path == "loops" {
+			if path == "accumulators" || path == "nodes" || path == "outputs" || path == "loops" ||
+				path == "lanes" {
 				at = path + ".*"
 			} else if _, known := all[at]; !known {
 				continue

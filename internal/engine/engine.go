@@ -148,7 +148,7 @@ func New(cfg Config) *Engine {
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = heap.Process
 	}
-	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs), live.NewGate(1)
+	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs, live.LendAfter), live.NewGate(1, 0)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()
 	e.own = lease.New(lease.Config{

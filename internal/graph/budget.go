@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,8 +14,11 @@ import (
 // Budgets are looked at when the nodes of an epoch have run: a node that ignores them cannot be ended (M25), and what
 // it has come to by then is right. So they cost nothing while nodes run.
 
-// onOverrunDegrade lets a node that took too long keep the value it had.
-const onOverrunDegrade = "degrade"
+const (
+	// onOverrunDegrade lets a node that took too long keep the value it had.
+	onOverrunDegrade = "degrade"
+	onOverrunCancel  = "cancel_epoch"
+)
 
 // CodeOverBudget is a node that took longer than its budget, and so keeps the value that it had.
 const CodeOverBudget = "over_budget"
@@ -68,10 +72,63 @@ func (p *Plan) addBudget(at, nodes int, u *unit) {
 	if p.budgets == nil {
 		p.budgets = make([]budget, nodes)
 	}
-	p.budgets[at] = budget{int64(u.decl.Budget), u.decl.OnOverrun == "cancel_epoch"}
+	p.budgets[at] = budget{int64(u.decl.Budget), u.decl.OnOverrun == onOverrunCancel}
 	if u.decl.OnOverrun == onOverrunDegrade {
 		p.steps[at].degrade, p.steps[at].apart = true, true
 	}
+}
+
+// addEpochBudget notes how long an epoch should take.
+func (p *Plan) addEpochBudget(r *spec.Reactor) {
+	p.whole = budget{int64(r.Budget), r.OnOverrun == onOverrunCancel}
+	p.degrades = r.OnOverrun == onOverrunDegrade
+}
+
+// passed says that the time that the epoch should take is over; false where nobody looks at budgets.
+func (r *Result) passed() bool {
+	b := r.plan.whole.nanos
+	return b > 0 && r.clock != nil && !r.free && r.clock()-r.began > b
+}
+
+// age is in how many epochs in a row a node may be left out; then it runs all the same (M24).
+func age(priority string) int { return 1 << priorityOf(priority) }
+
+// leaveOut lets node i, or the loop that is due there, keep what it had, for the epoch has taken longer than it should.
+// It is false for one that has been left out often enough.
+func (r *Result) leaveOut(i int) bool {
+	p, n := r.plan, 1
+	if l := p.loopAt(i); l != nil {
+		n = l.n
+	}
+	if r.waited[i] >= age(p.nodes[i].Priority) {
+		r.Lifted++
+		return false
+	}
+	r.waited[i]++
+	r.due.Clear(i)
+	text := fmt.Sprintf("the epoch had taken longer than its budget of %s before this node ran",
+		time.Duration(p.whole.nanos))
+	for k := i; k < i+n; k++ {
+		p.keep(r, k, &NodeError{Node: k, Name: p.nodes[k].Name, Code: CodeOverBudget, Text: text})
+	}
+	return true
+}
+
+// rested begins to count anew for nodes that have run.
+func (r *Result) rested() {
+	for i := range r.waited {
+		if s := r.status[i]; s != Idle && s != Failed {
+			r.waited[i] = 0
+		}
+	}
+}
+
+// AppendEpoch appends what a record tells of an epoch that took so long and most do not: a member of its JSON.
+func (p *Plan) AppendEpoch(dst []byte, took time.Duration) []byte {
+	if b := p.whole.nanos; b > 0 && int64(took) > b {
+		dst = append(dst, `,"overran":true`...)
+	}
+	return dst
 }
 
 // overruns finds the nodes that have taken longer than they may; the first that is to fail the epoch does.
@@ -84,10 +141,37 @@ func (r *Result) overruns() {
 		if !b.cancel || r.Err != nil && i >= r.limit {
 			continue
 		}
-		err := &NodeError{Node: i, Name: r.plan.nodes[i].Name, Code: CodeEpochTimeout,
-			Text: overBudget(r.nanos[i], b.nanos)}
-		r.failures = append(slices.DeleteFunc(r.failures, func(e *NodeError) bool { return e.Node == i }), err)
-		r.status[i] = Failed
-		r.stop(i, err, nil)
+		r.blame(i, overBudget(r.nanos[i], b.nanos))
+	}
+}
+
+// blame ends the epoch, whose time is up, by node i.
+func (r *Result) blame(i int, text string) {
+	err := &NodeError{Node: i, Name: r.plan.nodes[i].Name, Code: CodeEpochTimeout, Text: text}
+	r.failures = append(slices.DeleteFunc(r.failures, func(e *NodeError) bool { return e.Node == i }), err)
+	r.status[i] = Failed
+	r.stop(i, err, nil)
+}
+
+// refuseLate fails an epoch whose time was up when its last node came back, which somebody else's code may do whenever
+// it likes: what it has come back with is dropped (M25).
+func (r *Result) refuseLate() {
+	err := r.interrupt()
+	if err == nil {
+		return
+	}
+	slowest := -1
+	for i, status := range r.status {
+		if status != Idle && (slowest < 0 || r.nanos[i] > r.nanos[slowest]) {
+			slowest = i
+		}
+	}
+	switch {
+	case slowest < 0: // nothing has run
+	case errors.Is(err, ErrEpochTimeout):
+		r.blame(slowest, fmt.Sprintf("it came back after %s, when the time of the epoch was up, and what it has come "+
+			"back with is dropped: %v", time.Duration(r.nanos[slowest]).Round(time.Microsecond), err))
+	default:
+		r.stop(slowest, nil, err)
 	}
 }

@@ -1,10 +1,13 @@
 package graph
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/graphd/graphd/internal/node/nodetest"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // overrunning is a graph whose clock goes on by 10 ns with each node.
@@ -133,4 +136,102 @@ func TestBudgetsAndTheJournal(t *testing.T) {
 			t.Errorf("%s: got %v, want %d", rest, diagnostics, want)
 		}
 	}
+}
+
+// M25: an epoch that takes longer than its budget is counted. With degrade the nodes that have not run by then keep
+// what they had, loops among them, and run again when something that they read changes.
+func TestM25BudgetOfTheEpoch(t *testing.T) {
+	t.Parallel()
+	for on, want := range map[string]string{
+		"":        "first ran 5; slow ran 1; beside ran 6; behind ran 6; x ran 8; y ran 8; after ran 8",
+		"record":  "first ran 5; slow ran 1; beside ran 6; behind ran 6; x ran 8; y ran 8; after ran 8",
+		"degrade": "first ran 5; slow ran 1; beside failed 2; behind failed 2; x failed 8; y failed 8; after idle 8",
+	} {
+		h := start(t, "a*", `
+loops: { l: { nodes: [x, y] } }
+nodes:
+  first: { expr: a, priority: high }
+  slow: { expr: a }
+  beside: { expr: a + 1, priority: low }
+  behind: { expr: slow + first }
+  x: { expr: '(y ?? 0) < 8 ? (y ?? 0) + slow : y' }
+  y: { expr: x }
+  after: { expr: y }
+`)
+		now := int64(0)
+		takes := int64(1)
+		h.plan.steps[h.nodes["slow"]].program = slowly{func() { now += takes }}
+		if on != "" {
+			h.plan.addEpochBudget(&spec.Reactor{Budget: 15, OnOverrun: on})
+			h.r = Result{}
+		}
+		h.e.Clock, h.e.Interrupt = func() int64 { return now }, func() error { return nil }
+		h.set("a", 1).fire()
+		if h.r.Overlong {
+			t.Errorf("%s: an epoch within its budget is not", on)
+		}
+		takes = 20
+		h.set("a", 5).fire().want(want)
+		var counts Counts
+		if h.r.Count(&counts); h.r.Overlong != (on != "") || (counts.Overlong == 1) != (on != "") {
+			t.Errorf("%s: overlong %v, counted %d", on, h.r.Overlong, counts.Overlong)
+		}
+		h.e.Unbounded = true // as in a replay
+		h.set("a", 7).fire().want("first ran 7; beside ran 8; behind ran 8; after ran 8")
+	}
+}
+
+// M24: what an epoch has no time for waits, and what has waited for long enough for its priority is lifted above that.
+func TestM24WhatHasWaitedIsLifted(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", `
+nodes:
+  slow: { expr: a, priority: high }
+  normal: { expr: a }
+  low: { expr: a, priority: low }
+  background: { expr: a, priority: background }
+`)
+	now := int64(0)
+	h.plan.steps[h.nodes["slow"]].program = slowly{func() { now += 20 }}
+	h.plan.addEpochBudget(&spec.Reactor{Budget: 15, OnOverrun: "degrade"})
+	h.e.Clock, h.e.Interrupt = func() int64 { return now }, func() error { return nil }
+	ran := map[string]string{}
+	var counts Counts
+	for i := range 18 {
+		h.set("a", i).fire()
+		h.r.Count(&counts)
+		for name, at := range h.nodes {
+			if s := h.r.Node(at).Status; s == Ran {
+				ran[name] += fmt.Sprintf(" %d", i)
+			} else if s != Failed {
+				t.Errorf("epoch %d: %s is %s", i, name, s)
+			}
+		}
+	}
+	want := map[string]string{"slow": " 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17", "normal": " 2 5 8 11 14 17",
+		"low": " 4 9 14", "background": " 8 17"}
+	if !maps.Equal(ran, want) || counts.Lifted != 6+3+2 {
+		t.Errorf("%d were lifted: %v, want %v", counts.Lifted, ran, want)
+	}
+}
+
+// M25: a function that comes back when the time of its epoch is up has failed it, also where it is the last.
+func TestM25LateFunctionFailsItsEpoch(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", "nodes: { before: { expr: a }, late: { expr: before } }")
+	now := int64(0)
+	at := h.nodes["late"]
+	step := &h.plan.steps[at]
+	step.program, step.foreign, step.apart = slowly{func() { now += 20 }}, true, true
+	h.plan.foreign = true
+	h.e.Clock = func() int64 { return now }
+	h.e.Interrupt = func() error {
+		if now > 15 {
+			return ErrEpochTimeout
+		}
+		return nil
+	}
+	h.set("a", 1).run().fails(CodeEpochTimeout, "late").want("before ran 1; late failed 1")
+	now = -100
+	h.set("a", 2).fire().want("before ran 2; late ran 1")
 }

@@ -42,7 +42,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		p.steps = append(p.steps, u.step(p, position, c.g.File))
 		p.addMemories(at, u)
 		p.addBudget(at, len(order), u)
-		p.calls = p.calls || p.steps[at].calls
+		p.calls, p.foreign = p.calls || p.steps[at].calls, p.foreign || p.steps[at].foreign
 		if u.asksEpoch() {
 			p.runAlways(c.standsAt(u, at, position), len(order))
 		}
@@ -52,6 +52,8 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		c.connect(p, u, at, position, links)
 	}
 	c.addLoops(p, position, links)
+	c.addLanes(p, order)
+	p.addEpochBudget(&c.g.Reactor)
 	p.link(links)
 	if g != nil {
 		p.addGuard(g)

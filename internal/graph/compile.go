@@ -55,6 +55,7 @@ func CompileUntil(stop func() bool, g *spec.Graph, inputs []Input, kinds []kind.
 	order := c.rank()
 	c.checkTypes(order)
 	c.checkLoops()
+	c.checkLanes()
 	c.checkStrategies(order)
 	c.checkGuard(guard, order)
 	outputs := c.outputs(order)
@@ -99,6 +100,7 @@ type unit struct {
 	lenient []int // names that some of its reads are content not to find
 	ring    *ring // the loop that it runs in; nil for none
 	turn    int   // and its place in that
+	pooled  bool  // it runs in a pool
 	rank    int
 	onEvent bool       // rests on an event input
 	inputs  bitset.Set // what it rests on, directly or not

@@ -9,8 +9,10 @@ type Counts struct {
 	// Loops counts why loops have ended, by Ended; Iterations are those of all of them.
 	Loops      [Broken + 1]int64
 	Iterations int64
-	// Overruns counts nodes that took longer than their budget.
-	Overruns int64
+	// Overruns counts nodes that took longer than their budget, Overflows those that their lane had no room for.
+	Overruns, Overflows int64
+	// Overlong counts epochs that took longer than theirs, Lifted nodes that ran in spite of that.
+	Overlong, Lifted int64
 }
 
 // Count adds what an epoch came to.
@@ -19,6 +21,15 @@ func (r *Result) Count(to *Counts) {
 		to.Nodes[s]++
 	}
 	to.Overruns += int64(len(r.Overran))
+	if r.Overlong {
+		to.Overlong++
+	}
+	to.Lifted += int64(r.Lifted)
+	for _, e := range r.failures {
+		if e.Code == CodeLaneOverflow {
+			to.Overflows++
+		}
+	}
 	for _, o := range r.rounds {
 		if o.ended != NotLooped {
 			to.Loops[o.ended]++
@@ -37,6 +48,9 @@ func (c *Counts) Add(o *Counts) {
 	}
 	c.Iterations += o.Iterations
 	c.Overruns += o.Overruns
+	c.Overflows += o.Overflows
+	c.Overlong += o.Overlong
+	c.Lifted += o.Lifted
 }
 
 // AppendMore appends what a record tells of a node that most have not: members of its JSON, each behind a comma.

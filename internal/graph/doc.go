@@ -33,6 +33,9 @@
 // epoch, who had run before it) the plan's order decides, as if the nodes had run one
 // after the other (M23). [Result.Cancel] gives up what is out.
 //
+// With [Epoch.Hands], Run gives the nodes of pools to workers and goes on with the others meanwhile (M23). Each of them
+// is a [Run], with copies of what it reads: one that does not come back may be left behind (M25).
+//
 // Who owns what: from Begin to Finish the result owns copies of the cut's values and
 // versions, so that the caller's slices are free again at once; the values themselves
 // are immutable. The state is read only in that time, but for what functions

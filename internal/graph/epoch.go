@@ -210,6 +210,13 @@ func (r *Result) Finish() {
 	case r.plan.budgets != nil && r.clock != nil && !r.free:
 		r.overruns()
 	}
+	if r.Err == nil && r.interrupt != nil && (r.plan.foreign || r.plan.whole.cancel) {
+		r.refuseLate()
+	}
+	if r.plan.whole.nanos > 0 {
+		r.Overlong = r.passed()
+		r.rested()
+	}
 	if r.Err != nil {
 		r.endAtLimit()
 		return
@@ -267,6 +274,9 @@ func (r *Result) stop(i int, failure *NodeError, interruption error) {
 
 // interrupted asks the caller whether to go on to node i.
 func (r *Result) interrupted(i int) bool {
+	if r.plan.degrades && r.passed() && r.leaveOut(i) {
+		return true
+	}
 	err := r.interrupt()
 	if err != nil {
 		r.stop(i, nil, err)

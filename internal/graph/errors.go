@@ -55,7 +55,7 @@ func panicOf(node int, name string, recovered any) *NodeError {
 }
 
 // ErrEpochTimeout is what an Interrupt answers when the time of the epoch is up (M25).
-var ErrEpochTimeout = errors.New("the epoch ran past its epoch_timeout")
+var ErrEpochTimeout = errors.New("the epoch ran past its epoch_timeout, or the budget that cancels it")
 
 // interruptOf makes an interruption an error before the node it kept from running.
 func interruptOf(node int, name string, err error) *NodeError {

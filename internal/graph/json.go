@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
 // planFormat is raised when a plan of the same declaration would read differently.
@@ -18,6 +20,7 @@ type planJSON struct {
 	Inputs      []inputJSON  `json:"inputs"`
 	Guard       []string     `json:"guard,omitempty"` // the names it reads
 	Nodes       []nodeJSON   `json:"nodes"`
+	Lanes       []laneJSON   `json:"lanes,omitempty"`
 	Loops       []loopJSON   `json:"loops,omitempty"`
 	Edges       []edge       `json:"edges"`
 	Outputs     []outputJSON `json:"outputs"`
@@ -50,6 +53,18 @@ type nodeJSON struct {
 	After    string   `json:"after,omitempty"`
 	Routes   []string `json:"routes,omitempty"`
 	Loop     string   `json:"loop,omitempty"` // that it runs in
+	Lane     string   `json:"lane,omitempty"` // that it is executed in
+}
+
+// laneJSON is a pool: what its number of threads is makes no difference to results.
+type laneJSON struct {
+	Name          string   `json:"name"`
+	Nodes         []string `json:"nodes"` // in plan order
+	MaxThreads    int      `json:"max_threads"`
+	QueueCapacity int      `json:"queue_capacity"`
+	Overflow      string   `json:"overflow"`
+	Overflows     bool     `json:"overflows"` // an epoch may have more for it than it takes
+	Reentrant     int      `json:"reentrant"`
 }
 
 type loopJSON struct {
@@ -94,7 +109,11 @@ func (p *Plan) JSON() ([]byte, error) {
 		doc.Nodes[i] = nodeJSON{
 			Name: n.Name, Kind: n.Kind, Rank: n.Rank, Priority: n.Priority, Event: n.Event,
 			OnError: n.OnError, Type: n.Type.String(), After: n.After, Routes: n.Routes, Loop: n.Loop,
+			Lane: n.Lane,
 		}
+	}
+	for k := range p.lanes {
+		doc.Lanes = append(doc.Lanes, p.laneJSON(k))
 	}
 	for i := range p.loops {
 		doc.Loops = append(doc.Loops, p.loops[i].json(p))
@@ -116,6 +135,18 @@ func (p *Plan) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("encode plan of graph %s: %w", p.name, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (p *Plan) laneJSON(k int) laneJSON {
+	l := &p.lanes[k]
+	doc := laneJSON{Name: l.Name, Nodes: []string{}, MaxThreads: l.Threads, QueueCapacity: l.Capacity,
+		Overflow: l.Overflow, Overflows: l.Overflow != lanes.Block && p.Overflows(k), Reentrant: l.Reentrant}
+	for i := range p.nodes {
+		if int(p.steps[i].lane) == k+1 {
+			doc.Nodes = append(doc.Nodes, p.nodes[i].Name)
+		}
+	}
+	return doc
 }
 
 func (l *loop) json(p *Plan) loopJSON {

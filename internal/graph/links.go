@@ -1,7 +1,5 @@
 package graph
 
-import "slices"
-
 // Links are the plan's edges by name, from what is read to the node that reads it.
 func (p *Plan) Links(each func(from, to string)) {
 	for _, e := range p.edges {
@@ -10,9 +8,7 @@ func (p *Plan) Links(each func(from, to string)) {
 }
 
 // RunsForeign reports whether some node runs somebody else's code.
-func (p *Plan) RunsForeign() bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return s.foreign })
-}
+func (p *Plan) RunsForeign() bool { return p.foreign }
 
 // GuardReads are the names of the inputs and nodes that the guard reads; nil without a guard.
 func (p *Plan) GuardReads() []string {

@@ -186,6 +186,7 @@ func (c *compiler) checkLoops() {
 		u := &c.units[i]
 		c.refuseTimed(u.decl.Pos, "node "+u.decl.Name, u.decl.OnOverrun == onOverrunDegrade)
 	}
+	c.refuseTimed(c.g.Reactor.Pos, "epochs", c.g.Reactor.OnOverrun == onOverrunDegrade)
 	for _, r := range c.rings {
 		if len(r.units) > 0 {
 			c.checkCircle(r)

@@ -50,6 +50,8 @@ type Node struct {
 	Routes []string
 	// Loop is the loop that it runs in, "" for none.
 	Loop string
+	// Lane is the lane that it names, "" for none.
+	Lane string
 }
 
 // Output is one output of a plan. Exactly one of Node and Input is an index, the other is -1.
@@ -101,8 +103,13 @@ type Plan struct {
 	guard      *guard
 
 	steps     []step
-	loops     []loop       // in the order of their nodes
+	loops     []loop // in the order of their nodes
+	lanes     []Lane
+	waves     []wave       // where pools may have no room
+	replayed  bool         // what an epoch comes to has to be the same when the journal is replayed
 	budgets   []budget     // by node; nil where none has one
+	whole     budget       // of the epoch
+	degrades  bool         // nodes that have not run within that keep what they had
 	links     []int32      // the steps' consumers, one after the other
 	gates     []gate       // the steps', one after the other
 	delayed   []int32      // nodes that are read as of the last kept epoch, by their place in an environment
@@ -113,6 +120,7 @@ type Plan struct {
 	calls     bool         // some node calls out
 	keyName   int          // the index of `key`, and whether something reads it
 	readsKey  bool
+	foreign   bool // some node runs somebody else's code
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell

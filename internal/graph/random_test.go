@@ -59,7 +59,8 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 		"shown", "null emitted", "null kept back", "condition not met", "condition failed",
 		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
 		"restarted", "guard waits", "guard false", "guard error",
-		"committed shuffled", "settled out of order", "failed out of order"} {
+		"in a lane", "no room in a lane", "failed with lanes", "committed shuffled",
+		"settled out of order", "failed out of order"} {
 		total := 0
 		for _, s := range seen {
 			total += s[what]
@@ -146,6 +147,11 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	}
 	if err := w.runShuffled(*e, seen); err != nil {
 		return false, fmt.Errorf("shuffled: %w", err)
+	}
+	if allowed == 1000 && w.number%4 == 1 { // goroutines cost more than all the rest
+		if err := w.runPooled(*e, seen); err != nil {
+			return false, fmt.Errorf("in lanes: %w", err)
+		}
 	}
 	left = allowed
 	if err := w.runRestored(e); err != nil {

@@ -38,6 +38,9 @@ type Epoch struct {
 	// Answer is the answer to what a node asks for; ok is false when there is none yet. It is kept as it is until
 	// the epoch has ended. nil: there never is one. [Plan.Run] alone heeds it.
 	Answer func(node int, r *kind.Request) (a *kind.Answer, ok bool)
+	// Hands evaluate the nodes of pools beside the owner. nil: they run inline, as all others. [Plan.Run] alone heeds
+	// it.
+	Hands Hands
 	// FullRecompute computes every node in every epoch, and then lets only those that
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
@@ -123,6 +126,10 @@ type Result struct {
 	DeadNodes []int
 	// Overran are the nodes that took longer than their budget, in plan order.
 	Overran []int
+	// Overlong says that the epoch took longer than its budget.
+	Overlong bool
+	// Lifted is how many nodes ran in spite of that, for they had been left out often enough.
+	Lifted int
 
 	plan  *Plan
 	state *State
@@ -156,6 +163,7 @@ type Result struct {
 	running  int // the node being evaluated inline, -1 between nodes
 	room     int // bytes that the values of nodes may still have
 	now      int64
+	began    int64
 
 	// What begin took over from the epoch.
 	interrupt func() error
@@ -165,6 +173,13 @@ type Result struct {
 	aside     bool
 	emitAll   bool
 	free      bool
+
+	hands Hands
+	runs  []*Run // by node; those of pools, which are used again
+	// waited is in how many epochs in a row a node was left out; nil in a plan that leaves none out.
+	waited []int
+	// over are the nodes that pools have no room for, of the waves that are counted.
+	over, counted bitset.Set
 
 	// wants are what nodes have asked for and there is no answer to; held are they, and all that rests on them.
 	wants []Want
@@ -217,7 +232,7 @@ func (r *Result) Touch(cells []bool) {
 func (r *Result) begin(st *State, e *Epoch) {
 	p := r.plan
 	r.Err, r.Emitted, r.Filtered = nil, r.Emitted[:0], r.Filtered[:0]
-	r.DeadNodes, r.failures, r.Overran = r.DeadNodes[:0], r.failures[:0], r.Overran[:0]
+	r.DeadNodes, r.failures, r.Overran, r.Lifted = r.DeadNodes[:0], r.failures[:0], r.Overran[:0], 0
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
 	r.aside, r.emitAll, r.free, r.room = e.Aside, e.EmitAll, e.Unbounded, maxEpoch
@@ -228,6 +243,10 @@ func (r *Result) begin(st *State, e *Epoch) {
 	}
 	clear(r.sets)
 	clear(r.status)
+	if r.over != nil {
+		clear(r.over)
+		clear(r.counted)
+	}
 	if p.memories > 0 {
 		p.giveMemories(st)
 	}
@@ -263,6 +282,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 	if e.Clock != nil {
 		clear(r.nanos)
 		r.now = e.Clock()
+		r.began = r.now
 	}
 }
 
@@ -307,6 +327,12 @@ func (r *Result) fit(p *Plan) {
 	r.values = r.env.Values[len(p.inputs) : len(p.inputs)+n]
 	if p.loops != nil {
 		r.rounds, r.looper = make([]round, len(p.loops)), &looper{}
+	}
+	if p.degrades {
+		r.waited = make([]int, n)
+	}
+	if len(p.lanes) > 0 {
+		r.runs, r.over, r.counted = make([]*Run, n), bitset.New(n), bitset.New(len(p.waves))
 	}
 	if p.asks {
 		r.env.Fresh = make([]bool, len(r.env.Values))

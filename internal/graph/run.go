@@ -10,9 +10,17 @@ import (
 )
 
 // Run is an epoch driven inline: from Begin to Finish, each node evaluated and settled as it
-// becomes ready, in plan order (M14, M15). Nodes that nothing reaches cost nothing.
+// becomes ready, in plan order (M14, M15). Nodes that nothing reaches cost nothing. With [Epoch.Hands] those of pools
+// are evaluated by these, and it comes to the same (M23).
 func (p *Plan) Run(st *State, e *Epoch, r *Result) {
 	p.Begin(st, e, r)
+	if e.Hands != nil && len(p.lanes) > 0 && !e.FullRecompute {
+		r.hands = e.Hands
+		p.spread(r)
+		r.hands = nil
+		r.Finish()
+		return
+	}
 	done := false
 	for !done {
 		done = p.advance(e.FullRecompute, r)
@@ -183,7 +191,11 @@ func (p *Plan) runNode(r *Result, i int) {
 // evaluate computes what a step comes to. One that comes to no value takes no step in what
 // it remembers.
 func (r *Result) evaluate(env *expression.Env, i int) (boundary.Value, error) {
-	if r.plan.steps[i].degrade {
+	switch s := &r.plan.steps[i]; {
+	case s.wave > 0 && r.overflows(i):
+		err := r.noRoom(i)
+		return boundary.Value{}, &expression.EvalError{Code: err.Code, Text: err.Text}
+	case s.degrade:
 		return r.degrade(env, i)
 	}
 	return r.compute(env, i)
@@ -271,11 +283,8 @@ func (r *Result) first(i int) bool { return r.fresh != nil && r.fresh.Has(i) }
 // fail does with node i what its on_error says (M21).
 func (p *Plan) fail(r *Result, i int, err *NodeError) {
 	r.failures = append(r.failures, err)
-	v, onError := boundary.Value{}, p.steps[i].onError
-	if err.Code == CodeOverBudget {
-		onError = lastGood
-	}
-	switch onError {
+	v := boundary.Value{}
+	switch p.policyOf(i, err) {
 	case failEpoch:
 		r.status[i] = Failed
 		r.stop(i, err, nil)

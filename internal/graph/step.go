@@ -19,6 +19,8 @@ type step struct {
 	foreign  bool  // its program may not come back
 	degrade  bool  // it keeps its value when it takes longer than its budget
 	calls    bool  // its program is a [kind.Caller]
+	lane     int32 // which of the plan's pools it runs in, counted from 1; 0 for none
+	wave     int32 // which of the plan's waves it is of, counted from 1; 0 for none
 	apart    bool  // it is more to evaluate it than to call its program
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/cycles"
+	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
 // world is one random graph with its life so far.
@@ -31,6 +32,8 @@ type world struct {
 	r     *Result
 	// asking is that of all of the guard's evaluations.
 	asking Asking
+	// pooled are plans with nodes in lanes: that have room for all, and that have not.
+	pooled []*Plan
 	// shuffled is the same epoch, driven by two workers.
 	shuffled *Result
 	oracle   *oracle
@@ -86,6 +89,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 			plan.Bind(i, valueShape)
 		}
 	}
+	w.pooled = []*Plan{w.pool(t, inputs, seed, 1000, lanes.Block),
+		w.pool(t, inputs, seed, 1, []string{lanes.DropOldest, lanes.DropNewest, lanes.Reject, lanes.FailFast}[seed%4])}
 	w.order = w.g.order()
 	w.oracle = &oracle{g: w.g, memo: map[string]map[int]outcome{}}
 	w.cache = cache{make([]boundary.Value, len(inputs)), make([]uint64, len(inputs)), map[string]val{},

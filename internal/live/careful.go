@@ -208,6 +208,6 @@ func (r *Reactor) progress(s *flight) {
 func (r *Reactor) giveTurn() {
 	if c := &r.care; c.place {
 		c.place = false
-		r.Careful.leave()
+		r.Careful.leave(r)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // M43: of the graphs of an owner that has died all try their next epoch at once; what was tried before and came to
 // nothing is tried alone, one after the other.
 func TestM43WhatWasTriedBeforeIsTriedAlone(t *testing.T) {
-	place := NewGate(1)
+	place := NewGate(1, 0)
 	rs, woken := newQueue(4)
 	for n, attempts := range []int{1, 2, 0, 0} {
 		rs[n].Careful = place

@@ -9,14 +9,14 @@ import (
 	"github.com/graphd/graphd/internal/reactor"
 )
 
-// hands are a wall clock that can be set beside a monotonic one that cannot. A reactor may read it meanwhile.
-type hands struct{ off atomic.Int64 }
+// dial is a wall clock that can be set beside a monotonic one that cannot. A reactor may read it meanwhile.
+type dial struct{ off atomic.Int64 }
 
-func (h *hands) set(by time.Duration) { h.off.Add(int64(by)) }
+func (h *dial) set(by time.Duration) { h.off.Add(int64(by)) }
 
-func (h *hands) wall() time.Time { return time.Now().Add(time.Duration(h.off.Load())) }
+func (h *dial) wall() time.Time { return time.Now().Add(time.Duration(h.off.Load())) }
 
-func (h *hands) clock() *Clock {
+func (h *dial) clock() *Clock {
 	began := time.Now()
 	return newClock(func() (wall, mono int64) {
 		return h.wall().UnixNano(), int64(time.Since(began))
@@ -28,7 +28,7 @@ func (h *hands) clock() *Clock {
 // follows when that has lasted. It never goes backwards.
 func TestM26EngineTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h hands
+		var h dial
 		c := h.clock()
 		last := c.Now()
 		pass := func(d time.Duration) (ahead time.Duration, step time.Duration) {
@@ -69,7 +69,7 @@ func TestM26EngineTime(t *testing.T) {
 // M26, M8: a rate limit runs on while the wall clock is an hour back, and health tells the step.
 func TestM26RateLimitWhenTheClockIsSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h hands
+		var h dial
 		s := newShell(t, func(cfg *reactor.Config, o *bedding) {
 			cfg.RateLimit = 100 * time.Millisecond
 			o.Clock = h.clock()

@@ -54,7 +54,7 @@ func (r *Reactor) turnFlow(now time.Time) (done, free bool) {
 	done, fired, free := r.flow.Turn(now)
 	r.Core.SetHeldBack(r.flow.HeldBy())
 	if r.granted {
-		r.Epochs.leave()
+		r.Epochs.leave(r)
 	}
 	if fired > 0 {
 		r.Fail.Hit("cut")
@@ -106,7 +106,7 @@ func (r host) Open() bool {
 }
 
 // Called implements [flow.Host].
-func (r host) Called() bool { return len(r.commands) > 0 }
+func (r host) Called() bool { return len(r.commands) > 0 || r.granted && r.overstays(r.Clock.Now()) }
 
 // Deserted implements [flow.Host].
 func (r host) Deserted() bool { return r.deserted() }

@@ -44,14 +44,13 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		return false, false
 	}
 	r.desk.Tried()
-	defer r.Epochs.leave()
+	defer r.Epochs.leave(r)
 	count := 0
 	for count < n && !r.deserted() && r.Core.Fire(now) {
 		count++
-		if len(r.commands) > 0 {
+		if now = r.Clock.Now(); len(r.commands) > 0 || r.overstays(now) {
 			break
 		}
-		now = r.Clock.Now()
 	}
 	if count == 0 {
 		return false, !r.Core.Asking()
@@ -60,6 +59,11 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	r.Core.DrainFreed(r.Inbox.Free)
 	r.ran(count)
 	return true, true
+}
+
+// overstays says that others who may wait for its place have been kept from it for long enough.
+func (r *Reactor) overstays(now time.Time) bool {
+	return r.Epochs != nil && now.UnixNano()-r.shown.turn.Load() >= int64(LendAfter/4)
 }
 
 // mayFire is how many epochs may run now; free says that nothing but the criteria keeps it from more.
@@ -166,6 +170,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 		sooner(r.Core.TickDue()) // what keeps it from firing says when it does no more
 	}
 	sooner(now.Add(r.rests), r.rests > 0)
+	sooner(now.Add(LendAfter), r.queues) // nobody wakes it for the place of one that does not come back
 	sooner(now.Add(r.Core.Patience()), r.desk.Waits())
 	if r.held { // nothing fires, and nothing goes to the store
 		return max(0, until.Sub(now))

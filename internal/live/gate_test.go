@@ -3,6 +3,7 @@ package live
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -25,16 +26,16 @@ func newQueue(n int) (rs []*Reactor, woken func(r *Reactor) bool) {
 // Who comes again while it waits, since its inbox has woken it, waits once: it is not woken a
 // second time in the place of who comes after it.
 func TestGateQueuesEachOnce(t *testing.T) {
-	g := NewGate(1)
+	g := NewGate(1, LendAfter)
 	rs, woken := newQueue(3)
 	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[1]) || g.enter(rs[2]) || g.enter(rs[1]) {
 		t.Fatal("one place, and not one has it")
 	}
-	g.leave()
+	g.leave(rs[0])
 	if !woken(rs[1]) || !g.enter(rs[1]) {
 		t.Fatal("the first that waits has not got the place")
 	}
-	g.leave()
+	g.leave(rs[1])
 	if woken(rs[1]) || !woken(rs[2]) {
 		t.Error("the one that has had its place was woken instead of the next")
 	}
@@ -43,7 +44,7 @@ func TestGateQueuesEachOnce(t *testing.T) {
 // A place is never left lying: who was woken for it and has nothing to run any more, or has
 // ended, passes it on.
 func TestGatePassesOnWhatIsNotTaken(t *testing.T) {
-	g := NewGate(1)
+	g := NewGate(1, LendAfter)
 	rs, woken := newQueue(3)
 	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[2]) {
 		t.Fatal("one place, and not one has it")
@@ -53,7 +54,7 @@ func TestGatePassesOnWhatIsNotTaken(t *testing.T) {
 		t.Fatal("one was woken, and there is no place")
 	}
 	g.enter(rs[2])
-	g.leave()
+	g.leave(rs[0])
 	if !woken(rs[1]) || woken(rs[2]) {
 		t.Fatal("the first that waits was not woken, or another was")
 	}
@@ -66,20 +67,20 @@ func TestGatePassesOnWhatIsNotTaken(t *testing.T) {
 // Who finds the gate full is woken when a place comes free, in the order they came, and
 // nobody is woken in the place of one that has ended.
 func TestGateWakesWhoWaits(t *testing.T) {
-	g := NewGate(1)
+	g := NewGate(1, LendAfter)
 	rs, woken := newQueue(4)
 	if !g.enter(rs[0]) || g.enter(rs[1]) || g.enter(rs[2]) || g.enter(rs[3]) {
 		t.Fatal("one place, and not one has it")
 	}
 	g.forget(rs[1])
-	g.leave()
+	g.leave(rs[0])
 	if woken(rs[1]) || !woken(rs[2]) || woken(rs[3]) {
 		t.Fatal("the one that has waited longest was not woken, or another was")
 	}
 	if !g.enter(rs[2]) {
 		t.Fatal("there was no place for who was woken")
 	}
-	g.leave()
+	g.leave(rs[2])
 	if !woken(rs[3]) {
 		t.Fatal("the last one was not woken")
 	}
@@ -90,7 +91,43 @@ func TestGateWakesWhoWaits(t *testing.T) {
 	if !none.enter(rs[0]) {
 		t.Error("no gate holds somebody up")
 	}
-	none.leave()
+	none.leave(rs[0])
+}
+
+// M25: a place of which somebody does not come out is another's after a second, and is one again when it is given back.
+func TestM25GateLendsThePlaceOfWhoIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate(1, LendAfter)
+		rs, _ := newQueue(3)
+		if !g.enter(rs[0]) || g.enter(rs[1]) {
+			t.Fatal("one place, and not one has it")
+		}
+		time.Sleep(LendAfter - 1)
+		if g.enter(rs[1]) {
+			t.Fatal("the place was lent too soon")
+		}
+		time.Sleep(1)
+		if !g.enter(rs[1]) {
+			t.Fatal("one that does not come back keeps the others out")
+		}
+		if g.enter(rs[2]) {
+			t.Error("one place was lent twice")
+		}
+		if used, _, waited := g.Use(); used != 2 || waited != 3 {
+			t.Errorf("%d are inside, %d waited", used, waited)
+		}
+		g.leave(rs[1])
+		g.leave(rs[0])
+		if !g.enter(rs[2]) || g.enter(rs[1]) {
+			t.Error("there is not one place afterwards")
+		}
+		forever := NewGate(1, 0)
+		forever.enter(rs[0])
+		time.Sleep(time.Hour)
+		if forever.enter(rs[1]) {
+			t.Error("a gate without patience has lent its place")
+		}
+	})
 }
 
 // A reactor that is paused, or stopped, while it waits for a place does not keep it from those
@@ -102,7 +139,7 @@ func TestWaitingReactorLeavesTheQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := NewGate(1)
+				g := NewGate(1, LendAfter)
 				gated := func(_ *reactor.Config, o *bedding) { o.Epochs = g }
 				first, second := newShell(t, gated), newShell(t, gated)
 				defer func() { _ = second.end() }()
@@ -123,7 +160,7 @@ func TestWaitingReactorLeavesTheQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				g.leave()
+				g.leave(nil)
 				synctest.Wait()
 				if epoch := second.Core.Epoch(); epoch != 1 {
 					t.Errorf("the reactor behind it stands at epoch %d", epoch)

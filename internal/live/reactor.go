@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
+	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/live/reach"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
@@ -64,6 +65,8 @@ type Options struct {
 	Fail *failpoint.Set
 	// Meter counts what the graph costs; nil counts nothing.
 	Meter *quota.Meter
+	// Hands are the core's, to be told of and closed; nil where it has none.
+	Hands *hands.Hands
 	// Waiting is about how many bytes wait in front of the inbox; nil for nothing.
 	Waiting func() int64
 	// Head is what Acquire answered: the sequence and ledger the commits go on from. It is for New alone.
@@ -245,6 +248,7 @@ func (r *Reactor) end() {
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	defer r.desk.Close()
+	defer r.Hands.Close()
 	defer r.Meter.Left(r.Core.Config().ID.Shard)
 }
 

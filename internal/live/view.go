@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/live/delivery"
+	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -36,7 +37,11 @@ type View struct {
 	HeldSince time.Time
 	writers   []*delivery.Writer
 	desk      *calls.Desk
+	hands     *hands.Hands
 }
+
+// Lanes are the pools as they stand now, by name.
+func (v *View) Lanes() map[string]hands.Told { return v.hands.Told() }
 
 // Calls are those of nodes that call out as they stand now, by node.
 func (v *View) Calls() map[string]kind.Told { return v.desk.Told() }
@@ -101,7 +106,7 @@ func (r *Reactor) publish(now time.Time) {
 	p.view.Store(&View{
 		View: r.Core.Look(), At: now, Checkpoint: r.sealed, Resting: r.Core.Resting(),
 		writers: slices.Clone(r.Writers), EngineTime: r.engine(now), HeldBackBy: r.heldBy(),
-		HeldSince: p.heldSince, desk: r.desk,
+		HeldSince: p.heldSince, desk: r.desk, hands: r.Hands,
 	})
 	if r.Published != nil {
 		r.Published()

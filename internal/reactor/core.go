@@ -53,6 +53,8 @@ type Config struct {
 	Beside func() int64
 	// Foreign is told which node runs somebody else's code; see [graph.Epoch]. nil: nobody asks.
 	Foreign func(node int)
+	// Hands evaluate nodes of pools; see [graph.Epoch]. nil: all run inline.
+	Hands graph.Hands
 	// HaltOnFailure stops the graph at a failed epoch instead of moving on (M21).
 	HaltOnFailure bool
 	// Forgetful keeps no state between starts: records and dead letters only (durability: none).

@@ -59,7 +59,7 @@ func (c *Core) show(cause Cause) {
 func (c *Core) initEpoch() {
 	c.ep = graph.Epoch{
 		Inputs: c.cut.values, Versions: c.cut.versions, Clock: c.cfg.Mono, Foreign: c.cfg.Foreign,
-		FullRecompute: c.cfg.FullRecompute, Looks: c.looks,
+		FullRecompute: c.cfg.FullRecompute, Looks: c.looks, Hands: c.cfg.Hands,
 	}
 }
 

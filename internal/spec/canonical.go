@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/keep"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/meaning"
 	"github.com/graphd/graphd/internal/spec/retry"
 	"github.com/graphd/graphd/internal/spec/trait"
@@ -85,6 +86,7 @@ func (g *Graph) canonical() *meaning.Tree {
 		addNode(nodes, &g.Nodes[i])
 	}
 	cycles.Canonical(t, g.Loops)
+	lanes.Canonical(t, g.Lanes)
 	outputs := t.List("outputs")
 	for i := range g.Outputs {
 		addOutput(outputs, &g.Outputs[i])
@@ -169,6 +171,10 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 	t.Span("warm_timeout", r.WarmTimeout)
 	t.Text("on_warm_timeout", r.OnWarmTimeout)
 	t.Span("epoch_timeout", r.EpochTimeout)
+	addSpan(t, "budget", r.Budget)
+	if r.OnOverrun != "" {
+		t.Text("on_overrun", r.OnOverrun)
+	}
 	b := t.Branch("restart")
 	b.Number("attempts", int64(r.Restart.Attempts))
 	b.Span("base", r.Restart.Base)
@@ -199,6 +205,9 @@ func addNode(list *meaning.Tree, n *Node) {
 	t.Text("on_error", n.OnError)
 	t.Text("priority", n.Priority)
 	n.Delay.Canonical(t)
+	if n.Lane.Name != "" {
+		t.Text("lane", n.Lane.Name)
+	}
 	addSpan(t, "budget", n.Budget)
 	if n.OnOverrun != "" {
 		t.Text("on_overrun", n.OnOverrun)

@@ -38,6 +38,7 @@ type link struct {
 	value
 	after     []value // along Node.After
 	onOverrun value   // if given
+	lane      value   // if given
 }
 
 type output struct {
@@ -60,6 +61,7 @@ func (d *draft) check() {
 	d.checkAfter()
 	d.checkOutputs(names)
 	d.checkInputNames(names)
+	d.checkLanes()
 	d.checkFeeds()
 }
 

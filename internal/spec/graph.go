@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/keep"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/limits"
 )
 
@@ -63,7 +64,7 @@ var graphFields = []decode.Field[draft]{
 	{Name: "reactor", Read: readReactor},
 	{Name: "clock", Read: readClock},
 	{Name: "idle", Read: readIdle},
-	{Name: "lanes"},
+	{Name: "lanes", Read: func(d *decoder, v value, g *draft) { g.Lanes = lanes.Read(d, v) }},
 	{Name: "loops", Read: func(d *decoder, v value, g *draft) { g.Loops = cycles.ReadLoops(d, v) }},
 	{Name: "nodes", Read: readNodes},
 	{Name: "outputs", Also: []string{"sinks"}, Read: readOutputs},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/retry"
 )
 
@@ -28,7 +29,7 @@ var nodeFields = []decode.Field[nodeDraft]{
 		n.Retry = retry.Default()
 		retry.Read(d, v, &n.Retry)
 	}},
-	{Name: "lane"},
+	{Name: "lane", Read: func(d *decoder, v value, n *nodeDraft) { n.Lane, n.at.lane = lanes.ReadUse(d, v), v }},
 	{Name: "budget", Read: func(d *decoder, v value, n *nodeDraft) { d.Duration(v, 1, &n.Budget) }},
 	{Name: "on_overrun", Read: readOnOverrun},
 	{Name: "delay", Read: func(d *decoder, v value, n *nodeDraft) { n.Delay = cycles.ReadDelay(d, v) }},

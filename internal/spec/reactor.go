@@ -64,12 +64,21 @@ var reactorFields = []decode.Field[draft]{
 		d.Pick(v, onWarmTimeouts, &g.Reactor.OnWarmTimeout)
 	}},
 	{Name: "epoch_timeout", Read: func(d *decoder, v value, g *draft) { d.Duration(v, 1, &g.Reactor.EpochTimeout) }},
+	{Name: "budget", Read: func(d *decoder, v value, g *draft) { d.Duration(v, 1, &g.Reactor.Budget) }},
+	{Name: "on_overrun", Read: func(d *decoder, v value, g *draft) { d.Pick(v, onOverruns, &g.Reactor.OnOverrun) }},
 	{Name: "restart", Read: readRestart},
 }
 
 func readReactor(d *decoder, v value, g *draft) {
 	g.Reactor.Pos = v.Whole().Pos()
-	decode.Object(d, v, "the reactor", reactorFields, g)
+	got, _ := decode.Object(d, v, "the reactor", reactorFields, g)
+	switch r := &g.Reactor; {
+	case r.Budget > 0 && r.OnOverrun == "":
+		r.OnOverrun = onOverruns.Default()
+	case got["on_overrun"].Given() && !got["budget"].Given():
+		d.Report(got["on_overrun"].Name(), decode.CodeNoEffect, "", "on_overrun says what follows when an epoch takes "+
+			"longer than its budget, and it has none; give the reactor a budget, or remove this")
+	}
 }
 
 // whenFields are the two criteria over a subset of the inputs.

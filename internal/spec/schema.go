@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/keep"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/limits"
 	"github.com/graphd/graphd/internal/spec/retry"
 )
@@ -19,7 +20,7 @@ func (k Kinds) Mappings() []decode.Mapping {
 		}),
 		decode.MappingOf("source", kindFields(k.Sources), nil),
 		decode.MappingOf("reactor", reactorFields, decode.Choices{
-			"when": criteria, "strategy": strategies, "on_warm_timeout": onWarmTimeouts,
+			"when": criteria, "strategy": strategies, "on_warm_timeout": onWarmTimeouts, "on_overrun": onOverruns,
 		}),
 		decode.MappingOf("when", whenFields, nil),
 		decode.MappingOf("restart", restartFields, decode.Choices{"on_exhausted": onExhausteds}),
@@ -33,7 +34,7 @@ func (k Kinds) Mappings() []decode.Mapping {
 		decode.MappingOf("retry", retry.Fields(), nil),
 		decode.MappingOf("limits", limits.Fields(), nil),
 	}
-	list = append(append(list, keep.Mappings()...), cycles.Mappings()...)
+	list = append(append(append(list, keep.Mappings()...), cycles.Mappings()...), lanes.Mappings()...)
 	for _, s := range slices.Concat(k.schemas(), k.nodeSchemas()) {
 		for _, d := range s.Definitions() {
 			list = append(list, d.Mappings()...)

@@ -31,6 +31,7 @@ import (
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/internal/document"
 	"github.com/graphd/graphd/internal/spec/keep"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/limits"
 	"github.com/graphd/graphd/internal/spec/meaning"
 )
@@ -57,6 +58,8 @@ type (
 	DeadLetters = keep.DeadLetters
 	// Loop is nodes that rest on each other, and run until they agree.
 	Loop = cycles.Loop
+	// Lane is how nodes are executed that name it.
+	Lane = lanes.Lane
 
 	decoder = decode.Decoder
 	value   = decode.Value
@@ -73,6 +76,7 @@ type Graph struct {
 	Accumulators []Accumulator
 	Reactor      Reactor
 	Nodes        []Node
+	Lanes        []Lane
 	Loops        []Loop
 	Outputs      []Output
 	Durability   Durability
@@ -210,7 +214,19 @@ type Reactor struct {
 	// OnWarmTimeout is "fire_anyway" (default) or "fail".
 	OnWarmTimeout string
 	EpochTimeout  time.Duration // default 30s
-	Restart       Restart
+	// Budget is how long an epoch should take; 0: as long as EpochTimeout. With one, OnOverrun is "record" (default),
+	// "cancel_epoch" or "degrade".
+	Budget    time.Duration
+	OnOverrun string
+	Restart   Restart
+}
+
+// MostOfEpoch is when an epoch is ended that takes longer.
+func (r *Reactor) MostOfEpoch() time.Duration {
+	if r.OnOverrun == "cancel_epoch" && r.Budget > 0 {
+		return min(r.Budget, r.EpochTimeout)
+	}
+	return r.EpochTimeout
 }
 
 // Restart is the supervisor's policy for one graph.
@@ -246,6 +262,8 @@ type Node struct {
 	// "cancel_epoch" or "degrade".
 	Budget    time.Duration
 	OnOverrun string
+	// Lane is the lane that it is executed in; without a name, inline.
+	Lane lanes.Use
 	// Delay are the nodes that it reads as of the last kept epoch.
 	Delay cycles.Delay
 	// Retry is how a call is tried again; the zero Retry is not at all.

@@ -264,11 +264,23 @@ func (s *scrape) epochs(g *GraphMetrics) {
 		s.counter(s.nodes, n.Count, n.Outcome)
 	}
 	s.counter(s.overruns, g.Overruns)
+	s.counter(s.overlong, g.Overlong)
+	s.counter(s.lifted, g.Lifted)
 	for _, l := range g.Loops {
 		s.counter(s.loops, l.Count, l.Outcome)
 	}
 	if len(g.Loops) > 0 {
 		s.counter(s.iterations, g.Iterations)
+	}
+	for _, l := range g.Lanes {
+		s.counter(s.laneRuns, l.Runs, l.Lane)
+		s.counter(s.laneLate, l.Late, l.Lane)
+		s.gauge(s.laneBusy, float64(l.Busy), l.Lane)
+		s.gauge(s.laneWaiting, float64(l.Waiting), l.Lane)
+		s.gauge(s.laneStuck, float64(l.Stuck), l.Lane)
+	}
+	if len(g.Lanes) > 0 {
+		s.counter(s.laneOverflows, g.Overflows)
 	}
 	for _, n := range g.NodeDurations {
 		s.histogram(s.nodeDuration, n.Duration, n.Node)

@@ -26,7 +26,10 @@ type descriptions struct {
 	busy, eventBytes, storedBytes, held *prometheus.Desc
 
 	epochs, epochDuration, nodes, nodeDuration *prometheus.Desc
-	overruns, loops, iterations                *prometheus.Desc
+	overruns, overlong, lifted                 *prometheus.Desc
+	loops, iterations                          *prometheus.Desc
+
+	laneRuns, laneLate, laneBusy, laneWaiting, laneStuck, laneOverflows *prometheus.Desc
 
 	calls, callRetries, callSeconds, breakerOpen *prometheus.Desc
 
@@ -160,17 +163,8 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 func (d *descriptions) describeEnds(
 	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
 ) {
+	d.describeNodes(desc)
 	a, o := accumulatorLabels, outputLabels
-	d.calls = desc("node_calls_total", "Calls of nodes that call out, by outcome: answered, failed after all tries, "+
-		"or cached, for an answer that was remembered.", graphLabels, "node", "outcome")
-	d.callRetries = desc("node_call_retries_total", "Tries of calls after the first.", graphLabels, "node")
-	d.callSeconds = desc("node_call_seconds_total", "How long all tries of calls took together.", graphLabels, "node")
-	d.breakerOpen = desc("node_breaker_open", "1 while the breaker of a node that calls out lets no call through.",
-		graphLabels, "node")
-	d.overruns = desc("node_overruns_total", "Nodes that took longer than their budget.", graphLabels)
-	d.loops = desc("loops_total", "Loops of nodes that ended in epochs, by why; absent where none has run.",
-		graphLabels, "outcome")
-	d.iterations = desc("loop_iterations_total", "Iterations of all loops; absent where none has run.", graphLabels)
 	d.restarts = desc("restarts_total", "What the supervisor started again; accumulator is empty for the reactor.", a,
 		"reason")
 	d.keysGone = desc("push_keys_forgotten_total",
@@ -229,6 +223,35 @@ func (d *descriptions) describeEnds(
 		"Results of changes that were given up because the store did not take them for too long.", nil)
 }
 
+// describeNodes describes what nodes call, how long they take, and how they are executed.
+func (d *descriptions) describeNodes(
+	desc func(name, help string, labels []string, more ...string) *prometheus.Desc,
+) {
+	d.calls = desc("node_calls_total", "Calls of nodes that call out, by outcome: answered, failed after all tries, "+
+		"or cached, for an answer that was remembered.", graphLabels, "node", "outcome")
+	d.callRetries = desc("node_call_retries_total", "Tries of calls after the first.", graphLabels, "node")
+	d.callSeconds = desc("node_call_seconds_total", "How long all tries of calls took together.", graphLabels, "node")
+	d.breakerOpen = desc("node_breaker_open", "1 while the breaker of a node that calls out lets no call through.",
+		graphLabels, "node")
+	d.overruns = desc("node_overruns_total", "Nodes that took longer than their budget.", graphLabels)
+	d.overlong = desc("epoch_overruns_total", "Epochs that took longer than the reactor's budget.", graphLabels)
+	d.lifted = desc("nodes_lifted_total", "Nodes that ran in an epoch over its budget since they had been left out in "+
+		"epochs before.", graphLabels)
+	d.loops = desc("loops_total", "Loops of nodes that ended in epochs, by why; absent where none has run.",
+		graphLabels, "outcome")
+	d.iterations = desc("loop_iterations_total", "Iterations of all loops; absent where none has run.", graphLabels)
+	d.laneRuns = desc("lane_runs_total", "Runs of nodes in a lane that have ended.", graphLabels, "lane")
+	d.laneLate = desc("lane_late_total", "Runs of nodes in a lane that came back after their epoch had been given up, "+
+		"and were dropped.", graphLabels, "lane")
+	d.laneBusy = desc("lane_busy", "Runs of nodes in a lane that are at work, those that were given up among them.",
+		graphLabels, "lane")
+	d.laneWaiting = desc("lane_waiting", "Runs of nodes in a lane that wait for a thread.", graphLabels, "lane")
+	d.laneStuck = desc("lane_stuck", "Runs of nodes in a lane that were given up and have not come back.", graphLabels,
+		"lane")
+	d.laneOverflows = desc("lane_overflows_total", "Nodes that were due and that their lane had no room for; absent "+
+		"without lanes.", graphLabels)
+}
+
 // all lists every description, for Describe.
 func (d *descriptions) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
@@ -237,7 +260,8 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.foldKeys, d.foldEvicted,
 		d.accumulatorHealthy, d.gaps, d.late, d.queueDepth, d.queueCapacity, d.queueSeconds, d.sourceLag, d.sourceStale,
 		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
-		d.overruns, d.loops, d.iterations,
+		d.overruns, d.overlong, d.lifted, d.loops, d.iterations,
+		d.laneRuns, d.laneLate, d.laneBusy, d.laneWaiting, d.laneStuck, d.laneOverflows,
 		d.calls, d.callRetries, d.callSeconds, d.breakerOpen,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,

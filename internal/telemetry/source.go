@@ -44,8 +44,14 @@ type GraphMetrics struct {
 	// often they have run in all; nil and 0 for a graph of which none has.
 	Loops      []OutcomeCount
 	Iterations int64
-	// Overruns counts nodes that took longer than their budget.
-	Overruns int64
+	// Overruns counts nodes that took longer than their budget, Overlong epochs that took longer than theirs.
+	Overruns, Overlong int64
+	// Lifted counts nodes that ran in an epoch over its budget, for they had been left out often enough.
+	Lifted int64
+	// Lanes are the pools that nodes run in, Overflows counts the nodes that they had no room for; nil for a graph that
+	// has none.
+	Lanes     []LaneFigures
+	Overflows int64
 	// NodeDurations is how long single nodes took, in seconds; nil where it is not measured.
 	NodeDurations []NodeDuration
 	// Calls are those of nodes that call out.
@@ -131,6 +137,15 @@ type NodeCalls struct {
 	// Seconds is how long all tries took together. Open says that the breaker lets none through.
 	Seconds float64
 	Open    bool
+}
+
+// LaneFigures are those of one pool of nodes.
+type LaneFigures struct {
+	Lane string
+	// Runs counts the runs of nodes that have ended, Late those of them whose epoch had been given up.
+	Runs, Late int64
+	// Busy is how many are at work, Waiting how many wait for a worker, Stuck how many of those at work were given up.
+	Busy, Waiting, Stuck int
 }
 
 // OutputRetries is how many deliveries of an output were tried again.

@@ -25,7 +25,8 @@ var coded = []string{
 }
 
 // runtimeCodes are what nodes fail with and no declaration can have; the page names them in its last words.
-var runtimeCodes = []string{"rows_forgotten", "panic", "epoch_timeout", "cancelled", "no_convergence", "over_budget"}
+var runtimeCodes = []string{"rows_forgotten", "panic", "epoch_timeout", "cancelled", "no_convergence", "over_budget",
+	"lane_overflow", "stuck_node"}
 
 var codeRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|")
 

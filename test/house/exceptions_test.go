@@ -8,13 +8,13 @@ var largePackages = []struct {
 	decision string // the number of an entry of docs/decisions
 }{
 	{"cmd/graphd/internal/remote", 2750, "0092"},
-	{"internal/live", 3480, "0285"},
+	{"internal/live", 3500, "0315"},
 	{"internal/reactor", 7620, "0285"},
 	{"internal/boundary", 2720, "0095"},
 	{"internal/accumulator/pump", 2600, "0193"},
 	{"bench", 3100, "0063"},
 	{"internal/expression/eval", 2750, "0063"},
-	{"internal/graph", 4400, "0292"},
+	{"internal/graph", 5000, "0315"},
 	{"", 2830, "0285"},
 	{"internal/accumulator", 2600, "0270"},
 	{"internal/spec", 2700, "0270"},
@@ -38,5 +38,5 @@ var longFiles = map[string]int{
 	"internal/source/kafka/lost_test.go":    450,
 	"internal/spec/parse_test.go":           490,
 	"internal/supervisor/supervise_test.go": 480,
-	"internal/telemetry/metrics_test.go":    410,
+	"internal/telemetry/metrics_test.go":    430,
 }

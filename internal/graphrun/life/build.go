@@ -23,6 +23,7 @@ import (
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
+	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
@@ -97,7 +98,7 @@ type Run struct {
 	epochs  told.EpochRate
 	astray  told.Misplaced
 	traces  *trace.Graph
-	foreign *atomic.Int64     // the node whose code may not come back, by index + 1, while it runs; 0 for none
+	foreign *foreign
 	flushed *supervisor.Group // the writers
 
 	attaching sync.Mutex // one look for new links at a time
@@ -161,14 +162,18 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	began := time.Now()
 	cfg.Mono = func() int64 { return int64(time.Since(began)) }
 	traces := g.traces(&cfg)
-	foreign := new(atomic.Int64)
-	cfg.Foreign = func(node int) { foreign.Store(int64(node) + 1) }
+	code := new(foreign)
+	cfg.Foreign = code.runs
+	workers := hands.New(cfg.Plan, cfg.EpochTimeout)
+	if workers != nil {
+		cfg.Hands = workers
+	}
 	core, err := g.restore(ctx, cfg, head)
 	if err != nil {
 		return nil, err
 	}
 	declared := g.Unit.Spec
-	r := &Run{g: g, foreign: foreign, traces: traces, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
+	r := &Run{g: g, foreign: code, traces: traces, term: t, Head: head, inbox: live.NewInbox(g.Unit.Lanes()),
 		writers: make([]*delivery.Writer, len(sinks)),
 		gaveUp:  make(chan error, len(g.Unit.Programs)+2)}
 	for i, in := range core.Look().Inputs {
@@ -209,7 +214,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
 		HandOver: r.handed.Load,
-		Idle:     declared.Idle, Meter: meter, Waiting: g.waiting,
+		Idle:     declared.Idle, Meter: meter, Waiting: g.waiting, Hands: workers,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	r.epochs.Sample(core.Epoch(), time.Now())

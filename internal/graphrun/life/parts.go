@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -16,12 +17,27 @@ func (r *Run) Routes() []reactor.Route { return r.Reactor.Core.Config().Routes }
 // Shard is the number of the shard that is run.
 func (r *Run) Shard() int { return r.g.ID.Shard }
 
-// Foreign is the node that runs somebody else's code now, by name; "" for none.
-func (r *Run) Foreign() string {
-	if i := r.foreign.Load(); i > 0 {
-		return r.g.Unit.Plan.Nodes()[i-1].Name
+// Running is the node that runs somebody else's code now, or in a pool, or that was given up in one.
+func (r *Run) Running() (runs told.Running) {
+	nodes := r.g.Unit.Plan.Nodes()
+	if i, since, lost := r.Reactor.Hands.Running(); i >= 0 {
+		runs = told.Running{Node: nodes[i].Name, Since: since, Lost: lost}
 	}
-	return ""
+	if i := r.foreign.node.Load(); i > 0 && !runs.Lost {
+		runs = told.Running{Node: nodes[i-1].Name, Since: time.Unix(0, r.foreign.since.Load())}
+	}
+	return runs
+}
+
+// foreign is the node whose code may not come back, while it runs.
+type foreign struct{ node, since atomic.Int64 } // by index + 1, 0 for none; in Unix nanoseconds
+
+// runs notes a node that begins, or -1 for none.
+func (f *foreign) runs(node int) {
+	if node >= 0 {
+		f.since.Store(time.Now().UnixNano())
+	}
+	f.node.Store(int64(node) + 1)
 }
 
 // Abandoned says that the run would not stop, and was left to itself: its core is still somebody's.

@@ -146,6 +146,6 @@ func (s *Shard) known() *told.Known {
 
 // Stuck says that the reactor has not come out of its epochs for long, nil when it has (M25).
 func (s *Shard) Stuck(r *life.Run) *api.Reason {
-	limit := s.cfg.Unit.Spec.Reactor.EpochTimeout
-	return told.Stuck(r.Reactor.Busy(), r.Reactor.View().Epoch, r.Foreign(), limit, time.Now())
+	limit := s.cfg.Unit.Spec.Reactor.MostOfEpoch()
+	return told.Stuck(r.Reactor.Busy(), r.Reactor.View().Epoch, r.Running(), limit, time.Now())
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -26,6 +27,8 @@ type Metrics struct {
 	Retries map[string]int64
 	// Calls are those of nodes that call out, by node.
 	Calls map[string]kind.Told
+	// Lanes are the pools of nodes, by name.
+	Lanes map[string]hands.Told
 	// Deliveries are how long values took from their epoch's end until the sink had them, by output.
 	Deliveries map[string]reactor.Histogram
 }
@@ -57,6 +60,7 @@ func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
 		sum.Seconds, sum.Open = sum.Seconds+c.Seconds, sum.Open || c.Open
 		m.Calls[node] = sum
 	}
+	m.lanes(v.Lanes())
 	for i := range v.Inputs {
 		a := &declared.Accumulators[i]
 		if a.Global && !first {
@@ -68,6 +72,19 @@ func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
 		for code, n := range v.Inputs[i].Reasons {
 			m.Letters[a.Name][code] += n
 		}
+	}
+}
+
+// lanes adds what the pools of a shard have done.
+func (m *Metrics) lanes(all map[string]hands.Told) {
+	for name, l := range all {
+		if m.Lanes == nil {
+			m.Lanes = map[string]hands.Told{}
+		}
+		sum := m.Lanes[name]
+		sum.Runs, sum.Late = sum.Runs+l.Runs, sum.Late+l.Late
+		sum.Busy, sum.Lost, sum.Waiting = sum.Busy+l.Busy, sum.Lost+l.Lost, sum.Waiting+l.Waiting
+		m.Lanes[name] = sum
 	}
 }
 

@@ -29,7 +29,7 @@ func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 			g.Nodes = append(g.Nodes, telemetry.OutcomeCount{Outcome: s.String(), Count: n})
 		}
 	}
-	g.Iterations, g.Overruns = m.Stats.Iterations, m.Stats.Overruns
+	g.Iterations, g.Overruns, g.Overflows = m.Stats.Iterations, m.Stats.Overruns, m.Stats.Overflows
 	for ended, n := range m.Stats.Loops {
 		if e := graph.Ended(ended); e != graph.NotLooped && g.Iterations > 0 {
 			g.Loops = append(g.Loops, telemetry.OutcomeCount{Outcome: e.String(), Count: n})
@@ -61,6 +61,11 @@ func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 		g.Calls = append(g.Calls, telemetry.NodeCalls{Node: node, Answered: c.Calls - c.Failed, Failed: c.Failed,
 			Cached: c.Cached, Retries: c.Retries, Seconds: c.Seconds, Open: c.Open})
 	}
+	for lane, l := range m.Lanes {
+		g.Lanes = append(g.Lanes, telemetry.LaneFigures{Lane: lane, Runs: l.Runs, Late: l.Late, Busy: l.Busy,
+			Waiting: l.Waiting, Stuck: l.Lost})
+	}
+	g.Overlong, g.Lifted = m.Stats.Overlong, m.Stats.Lifted
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})
 	}

@@ -53,7 +53,7 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 		t.Row("degraded by", terminal.List(f.Degraded))
 	}
 	t.Row("at", terminal.Moment(f.At)+", "+a.Ago(&f.At))
-	t.Row("took", terminal.Short(time.Duration(f.DurationUS)*time.Microsecond))
+	t.Row("took", terminal.Short(time.Duration(f.DurationUS)*time.Microsecond)+overran[f.Overran])
 	t.Row("incarnation", terminal.Number(f.Incarnation))
 	return t
 }
@@ -102,6 +102,8 @@ func (a *Verbs) saw(f *api.FiringDetail) *terminal.Table {
 	return t
 }
 
+var overran = map[bool]string{true: ", over its budget"}
+
 // did is what every node did.
 func (a *Verbs) did(f *api.FiringDetail) *terminal.Table {
 	t := terminal.NewTable("NODE", "DID", "TOOK", "VALUE").Numbers(2).Color(1, terminal.HealthTone)
@@ -111,9 +113,7 @@ func (a *Verbs) did(f *api.FiringDetail) *terminal.Table {
 		if n.DurationUS != nil {
 			took = terminal.Short(time.Duration(*n.DurationUS * float64(time.Microsecond)))
 		}
-		if n.Overran {
-			took += ", over its budget"
-		}
+		took += overran[n.Overran]
 		if n.Iterations > 0 {
 			took += fmt.Sprintf(", %s of its loop (%s)", terminal.Plural(n.Iterations, "iteration"), n.Ended)
 		}

@@ -48,6 +48,16 @@ func (b Set) Add(o Set) {
 	}
 }
 
+// Least is the smallest member, -1 when there is none.
+func (b Set) Least() int {
+	for i, w := range b {
+		if w != 0 {
+			return i<<6 + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
 // First is the smallest member of a word that has any.
 func First(word uint64) int { return bits.TrailingZeros64(word) }
 

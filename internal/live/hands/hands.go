@@ -1,0 +1,227 @@
+// Package hands are the workers of a graph's lanes: they evaluate the nodes of pools beside the reactor (M23).
+//
+// # Concurrency
+//
+// [Hands] are for the reactor's goroutine, but for Told and Running. A pool has so many goroutines at work as its
+// declaration says, and none while it has nothing to do. A run that is given up keeps its goroutine until it comes
+// back, and another works in its place: the node itself is not run again meanwhile, so there are at most as many as
+// nodes, or as `reentrant` of each. [Hands.Close] joins all of them.
+package hands
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graphd/graphd/internal/graph"
+)
+
+// Hands are the workers of all pools of one graph. Nil has none.
+type Hands struct {
+	plan    *graph.Plan
+	most    time.Duration // how long an epoch may take; 0: as long as it likes
+	pools   []pool
+	timer   *time.Timer     // of Take; nil before the first
+	done    chan *graph.Run // what was given and neither taken nor dropped, when it has ended
+	working sync.WaitGroup
+
+	mu   sync.Mutex
+	runs []*run      // that are at work, those that were given up too, in the order they began
+	away map[int]int // by node: those that were given up
+}
+
+// pool is one lane.
+type pool struct {
+	queue   []*graph.Run // bounded by the nodes of the lane
+	workers int          // those of runs that were given up are none of them
+	told    Told
+}
+
+// run is one that is at work.
+type run struct {
+	*graph.Run
+	since time.Time
+	lost  bool
+}
+
+// Told is what a pool has done.
+type Told struct {
+	// Runs is how many have ended, those that were given up among them once they have come back; Late are these.
+	Runs, Late int64
+	// Busy is how many are at work, Lost how many of them were given up, Waiting how many wait for a worker.
+	Busy, Lost, Waiting int
+}
+
+// New makes the workers of a plan whose epochs may take so long; nil for a plan without pools.
+func New(plan *graph.Plan, most time.Duration) *Hands {
+	lanes := plan.Lanes()
+	if len(lanes) == 0 {
+		return nil
+	}
+	// A node is out once at a time, so what is done never waits for room.
+	return &Hands{plan: plan, most: most, pools: make([]pool, len(lanes)), away: map[int]int{},
+		done: make(chan *graph.Run, len(plan.Nodes()))}
+}
+
+// Give implements [graph.Hands].
+func (h *Hands) Give(r *graph.Run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := &h.pools[r.Lane()]
+	p.queue = append(p.queue, r)
+	if p.workers < h.plan.Lanes()[r.Lane()].Threads {
+		p.workers++
+		h.working.Go(func() { h.work(p) })
+	}
+}
+
+// work evaluates what waits in a pool until nothing does.
+func (h *Hands) work(p *pool) {
+	for {
+		r := h.next(p)
+		if r == nil {
+			return
+		}
+		r.Do()
+		if h.ended(p, r) {
+			return
+		}
+	}
+}
+
+// next takes what has waited longest; nil when nothing does, and the worker is none any more.
+func (h *Hands) next(p *pool) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(p.queue) == 0 {
+		p.queue = nil
+		p.workers--
+		return nil
+	}
+	r := &run{Run: p.queue[0], since: time.Now()}
+	p.queue[0] = nil
+	p.queue = p.queue[1:]
+	h.runs = append(h.runs, r)
+	return r
+}
+
+// ended takes note that a run has come back, and says whether its worker has been replaced.
+func (h *Hands) ended(p *pool, r *run) (replaced bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.runs = slices.DeleteFunc(h.runs, func(o *run) bool { return o == r })
+	p.told.Runs++
+	if !r.lost {
+		h.done <- r.Run // there is room
+		return false
+	}
+	p.told.Late++
+	if h.away[r.Node()]--; h.away[r.Node()] == 0 {
+		delete(h.away, r.Node())
+	}
+	return true
+}
+
+// Take implements [graph.Hands].
+func (h *Hands) Take(spent time.Duration, interrupt func() error) (*graph.Run, error) {
+	select {
+	case r := <-h.done:
+		return r, nil
+	default:
+	}
+	if interrupt == nil || h.most <= 0 {
+		return <-h.done, nil
+	}
+	for wait := h.most - spent; ; wait = 0 {
+		wait = max(wait, time.Millisecond) // the epoch began a little before that was counted, or a little later
+		if h.timer == nil {
+			h.timer = time.NewTimer(wait)
+		} else {
+			h.timer.Reset(wait)
+		}
+		select {
+		case r := <-h.done:
+			h.timer.Stop()
+			return r, nil
+		case <-h.timer.C:
+			if err := interrupt(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// Drop implements [graph.Hands].
+func (h *Hands) Drop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.pools {
+		clear(h.pools[i].queue)
+		h.pools[i].queue = nil
+	}
+	for _, r := range h.runs {
+		if !r.lost {
+			r.lost = true
+			h.away[r.Node()]++
+			h.pools[r.Lane()].workers--
+		}
+	}
+	for len(h.done) > 0 {
+		<-h.done
+	}
+}
+
+// Away implements [graph.Hands].
+func (h *Hands) Away(node int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.away[node]
+}
+
+// Told is what the pools have done and do, by the plan's lanes. It may be called from any goroutine.
+func (h *Hands) Told() map[string]Told {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make(map[string]Told, len(h.pools))
+	for i := range h.pools {
+		t := h.pools[i].told
+		t.Waiting = len(h.pools[i].queue)
+		for _, r := range h.runs {
+			if r.Lane() == i {
+				t.Busy++
+				if r.lost {
+					t.Lost++
+				}
+			}
+		}
+		all[h.plan.Lanes()[i].Name] = t
+	}
+	return all
+}
+
+// Running is the node that has been at work for longest, those first that were given up: node is -1 when none is. It
+// may be called from any goroutine.
+func (h *Hands) Running() (node int, since time.Time, lost bool) {
+	if h == nil {
+		return -1, since, false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	node = -1
+	for _, r := range h.runs {
+		if node < 0 || r.lost && !lost {
+			node, since, lost = r.Node(), r.since, r.lost
+		}
+	}
+	return node, since, lost
+}
+
+// Close waits for all that is at work.
+func (h *Hands) Close() {
+	if h != nil {
+		h.working.Wait()
+	}
+}
