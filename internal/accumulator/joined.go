@@ -41,3 +41,9 @@ func (c *Core) Join(now time.Time, side int, b *boundary.Boundary) (bad *BadEven
 	c.folded(now, n)
 	return nil
 }
+
+// Passed says that the graph has come to a time at which nothing was due here. What comes from before that is late.
+func (c *Core) Passed(now time.Time) {
+	c.Quiet(now)
+	c.changed = true
+}

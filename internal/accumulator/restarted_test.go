@@ -116,3 +116,33 @@ func TestM26ArrivalWatermarkIsSetBack(t *testing.T) {
 		}
 	})
 }
+
+// M26: a session that went on while the wall clock was ahead ends a pause after its last event by the clock of now, and
+// not by that one.
+func TestM26ASessionOfAWrongClockEnds(t *testing.T) {
+	t.Parallel()
+	a := tumbling(0)
+	a.Time = expr("")
+	change(&a, func(w *window.Declared) { w.Size, w.Every, w.Gap = 0, 0, 3*time.Hour })
+	p := compile(t, a)
+	c := NewCore(p, Limits{})
+	c.Add(at(0), reading(0, "k", 1), true)
+	c.Add(at(2*time.Hour), reading(0, "k", 1), true)
+	again := restart(t, p, take(t, c).Mark)
+	again.Restarted(at(time.Second))
+	again.Tick(at(2 * time.Second))
+	if due, ok := again.Due(); !ok || !due.Equal(at(2*time.Second+3*time.Hour)) {
+		t.Errorf("due %v, %v", due, ok)
+	}
+	again.Add(at(time.Minute), reading(0, "k", 1), true)
+	before := again.Counters()
+	again.Tick(at(time.Minute + 3*time.Hour))
+	h := take(t, again)
+	balanced(t, again, before, h)
+	if len(h.Boundaries) != 1 || h.Boundaries[0].Events != 3 {
+		t.Errorf("handed over %v", brief(h))
+	}
+	if due, ok := again.Due(); ok {
+		t.Errorf("due %v", due)
+	}
+}

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/accumulator/window"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/spec"
@@ -243,5 +246,88 @@ func TestM4CountsAreBounded(t *testing.T) {
 	}
 	if o := c.Add(far, pulled(100_000, `{"at":0,"k":"7"}`), true); o.Status != Accepted {
 		t.Errorf("a group that is there: %+v", o)
+	}
+}
+
+// M28: a checkpoint has each event of a window once, however many sums it is in, and the window goes on from it.
+func TestM28CountsKeepEachEventOnce(t *testing.T) {
+	t.Parallel()
+	a := counting(200, 1, field("ids", "collect(event.id, 200)"), field("top", "top(event.id, event.id, 3)"),
+		field("kinds", "count_distinct(event.id, 200)"))
+	p := compile(t, a)
+	c, beside := NewCore(p, Limits{}), NewCore(p, Limits{})
+	add := func(c *Core, i int) {
+		if o := c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":0,"k":"a","id":%d}`, i)), true); o.Status != Accepted {
+			t.Fatalf("event %d: %+v", i, o)
+		}
+	}
+	for i := range 450 {
+		add(c, i)
+		add(beside, i)
+		if i%37 != 0 {
+			continue
+		}
+		beside.changed = true // nothing may have been handed over since
+		m := take(t, beside).Mark
+		if n := len(encoded(m)); n > 200*100 {
+			t.Fatalf("after %d events a state has %d bytes", i+1, n)
+		}
+		if beside = NewCore(p, Limits{}); beside.Restore(encoded(m), m.Counters, nil) != nil {
+			t.Fatal("it cannot be read")
+		}
+		take(t, c)
+	}
+	add(c, 450)
+	add(beside, 450)
+	if got, want := values(take(t, beside)), values(take(t, c)); !slices.Equal(got, want[len(want)-len(got):]) ||
+		len(got) == 0 {
+		t.Errorf("gone on from a checkpoint it is %q", got)
+	}
+}
+
+// M4: what the sums of a window list is bounded when it is declared.
+func TestM4SumsOfCountsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size, every int
+		text        string
+		most        string
+	}{
+		{1000, 1, "collect(event.id, 100)", ""},
+		{1000, 1, "collect(event.id, 101)", "keep at most 100"},
+		{1000, 1, "{ \"t\": top(event.id, event.id, 200) }", "let top keep at most 100"},
+		{1000, 10, "count_distinct(event.id)", ""}, // a window has no more
+		{10_000, 10, "count_distinct(event.id)", "let count_distinct keep at most 100"},
+		{1_000_000, 500_000, "count_distinct(event.id, 1000000)", ""},
+		{10_000, 10_000, "collect(event.id, 10000)", ""},
+	} {
+		a := counting(c.size, c.every, field("n", "count()"), field("x", c.text))
+		_, diags := Compile(&a, CompileOptions{})
+		err := diags.Err()
+		if c.most == "" && err != nil || c.most != "" && (err == nil || !strings.Contains(err.Error(), c.most) ||
+			diags[0].Code != "too_many") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// M54: keys that one shard could not keep are not put together there, which is said as what it is.
+func TestM54CountsOfTooManyKeysAreNotDealt(t *testing.T) {
+	t.Parallel()
+	var states []fold.State
+	for s := range 2 {
+		c := newCore(t, counting(100_000, 100))
+		for i := range window.MaxPanes/1000/2 + 1 {
+			c.Add(far, pulled(int64(i+1), fmt.Sprintf(`{"at":0,"k":"%d-%d"}`, s, i)), true)
+		}
+		states = append(states, c.fold.State())
+	}
+	dealt := newCore(t, counting(100_000, 100)).fold.(fold.Dealt)
+	all := func(boundary.Value) bool { return true }
+	if _, err := dealt.Deal(states, all, true); !errors.Is(err, fold.ErrTooMany) {
+		t.Errorf("put together: %v", err)
+	}
+	if _, err := dealt.Deal(states[:1], all, true); err != nil {
+		t.Errorf("one alone: %v", err)
 	}
 }

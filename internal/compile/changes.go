@@ -95,6 +95,10 @@ func Split(list []Change) (kept, dropped []string) {
 
 // dropped is why an accumulator begins anew.
 func dropped(a *spec.Accumulator) string {
+	if a.Joins() {
+		return "its sides, what they are joined on, or the time or emit of one is another: what waits for a partner " +
+			"is filtered"
+	}
 	if a.Folding().Hands == trait.Rows {
 		return "its kind, key, emit or source is another: reading begins anew, and all rows go"
 	}

@@ -172,7 +172,7 @@ func (u *Unit) describe() spec.Diagnostics {
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
 			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
-			AsOf:   a.Folding().AsOf, Identity: digest(a.Identity()),
+			AsOf:   a.Folding().AsOf, Identity: digest(u.identity(a)),
 		}
 		if in.Table = u.Programs[i].Table(); in.Table != nil {
 			in.Default = in.Table.Value(nil)

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -59,4 +60,21 @@ func (u *Unit) sides(a *spec.Accumulator) (inputs []int) {
 		}))
 	}
 	return inputs
+}
+
+// identity names what the state of an accumulator belongs to. What a join keeps are its sides' values, as of their
+// times: what these are made of is part of it.
+func (u *Unit) identity(a *spec.Accumulator) string {
+	text := a.Identity()
+	for _, i := range u.sides(a) {
+		if i < 0 {
+			continue // it is wrong, which has been told
+		}
+		side := &u.Spec.Accumulators[i]
+		text += fmt.Sprintf(";%q/%q/%q/%q", side.Time.Text, side.TimeUnit, side.Timezone, side.EmitExpr.Text)
+		for _, f := range side.Emit {
+			text += fmt.Sprintf("/%q:%q", f.Name, f.Expr.Text)
+		}
+	}
+	return text
 }

@@ -2,10 +2,12 @@ package compile_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/compile"
 )
 
 // M14: a side of a join has no value, so nothing can read it: no node, no condition of a loop or an output.
@@ -37,6 +39,43 @@ outputs: { o: { from: n, where: %s, sink: { drop: {} } } }
 		}
 		if got := strings.Join(at, ", "); got != want {
 			t.Errorf("%+v: %s\n%v", c, got, diags)
+		}
+	}
+}
+
+// M33: what waits in a join is what its sides made of their events, and when they happened: where these mean something
+// else the join begins anew, and where they filter other events or come from elsewhere it does not.
+func TestM33AJoinsStateIsItsSides(t *testing.T) {
+	t.Parallel()
+	parse := func(left, on string) *compile.Unit {
+		u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, `graph: g
+accumulators:
+  a: { %s }
+  b: { time: event.at }
+  j: { join: { left: a, right: b, on: %s, within: 1m } }
+outputs: { o: { from: j, sink: { drop: {} } } }
+`, left, on), "g.yaml")
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	before := parse("time: event.at", "k")
+	for left, kept := range map[string]bool{
+		"time: event.at, where: event.x > 3":                               true,
+		"time: event.at, source: { generator: { every: 1s, expr: '{}' } }": true,
+		"time: event.when":                        false,
+		"time: event.at, time_unit: s":            false,
+		"time: event.at, timezone: Europe/Zurich": false,
+		"time: event.at, emit: { k: event.k }":    false,
+		"time: event.at, emit: event.inner":       false,
+	} {
+		_, dropped := compile.Split(compile.Changes(before, parse(left, "k")))
+		said := slices.ContainsFunc(dropped, func(s string) bool {
+			return strings.Contains(s, "accumulator j") && strings.Contains(s, "waits for a partner is filtered")
+		})
+		if said == kept {
+			t.Errorf("%s: the join is kept: %v, want %v; %q", left, !said, kept, dropped)
 		}
 	}
 }

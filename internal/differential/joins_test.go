@@ -34,7 +34,9 @@ func newJoined(seed uint64) *wide {
 		w.inputs = append(w.inputs, in)
 	}
 	joined := w.pick("aj", "joined") // before a side, or behind them
-	accs[joined] = tree{"join": w.drawJoin()}
+	made := tree{"join": w.drawJoin()}
+	w.maybe(3, made, "capacity", 200+w.r.IntN(2000)) // with less a side waits, and the others go on without it
+	accs[joined] = made
 	w.drawBehind(joined)
 	w.drawKeeping()
 	w.drawEvents()

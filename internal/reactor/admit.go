@@ -26,6 +26,7 @@ func (c *Core) Admit(now time.Time, i int, h *accumulator.Handoff, conflated int
 func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int64) {
 	c.advance(now)
 	c.unlock()
+	c.pass(i, h.Boundaries)
 	c.logAdmit(i, h, conflated)
 	if c.cfg.Inputs[i].Table != nil {
 		c.takeTable(i, h)

@@ -1,6 +1,9 @@
 package reactor
 
 import (
+	"slices"
+	"time"
+
 	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -12,8 +15,52 @@ import (
 //
 // An event of a side is consumed when the join has it, and is one of the join's from then on.
 
+// Joins reports whether the graph has joins.
+func (c *Core) Joins() bool { return c.owed != nil }
+
 // Joined reports whether a join takes what input i hands over.
 func (c *Core) Joined(i int) bool { return c.stages.Takes(i) != nil }
+
+// Rested says that the graph is at rest at engine time now, and the moment over: so far its joins have come. open says
+// what the other inputs hold open.
+func (c *Core) Rested(now time.Time, open stage.Open) {
+	if !c.Joins() || now.IsZero() {
+		return
+	}
+	if _, ok := c.follows(); ok {
+		c.stages.Rested(now, open)
+	}
+}
+
+// pass tells a join how far it has come, before it is given what is late by that alone. Where nothing was due it was
+// not asked, and to tell it each time would be a line in the journal for each event.
+func (c *Core) pass(i int, bs []boundary.Boundary) {
+	s := c.stages.Takes(i)
+	if s != nil && slices.ContainsFunc(bs, func(b boundary.Boundary) bool { return c.stages.Late(s, b.At) }) {
+		c.passed(s)
+	}
+}
+
+// passOpen tells joins how far they have come where an instant is open, and what is written down now is gone on from
+// within it.
+func (c *Core) passOpen() {
+	if _, open := c.Open(); !open || !c.Joins() {
+		return
+	}
+	for _, s := range c.stages.All() {
+		if s.Joins {
+			c.passed(s)
+		}
+	}
+}
+
+func (c *Core) passed(s *stage.Stage) {
+	if to, ok := s.Came(); ok {
+		s.Pass(to)
+		c.logFollow(s.Input, to) // which may cut the journal, and come here again
+		c.changes.accs[s.Input] = true
+	}
+}
 
 // join gives a join what input i has handed over.
 func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary) {
@@ -43,7 +90,14 @@ func (c *Core) repay() {
 	}
 }
 
-// stuffed reports whether more waits of a join than it has room for. What waits in keys takes none (M13).
+// Stuffed reports whether input i is a side of a join of which as much waits as it has room for: what the side has next
+// is to wait.
+func (c *Core) Stuffed(i int) bool {
+	s := c.stages.Takes(i)
+	return s != nil && c.stuffed(s)
+}
+
+// stuffed reports whether as much waits of a join as it has room for. What waits in keys takes none (M13).
 func (c *Core) stuffed(s *stage.Stage) bool {
 	waits, own := c.accs[s.Input].waiting, &c.accs[s.Input].own
 	waits.boundaries -= own.boundaries

@@ -112,6 +112,7 @@ func (c *Core) cutJournal() {
 	if len(j.buf) == 0 {
 		return
 	}
+	c.passOpen()
 	for i, changed := range j.marks {
 		if changed {
 			j.buf = form.AppendText(append(j.buf, logMark), c.cfg.Inputs[i].Name)

@@ -254,7 +254,11 @@ func (r *Replayer) follow(now time.Time, in *form.Reader) error {
 	i, to := r.c.input(in.Text()), in.Time()
 	if s := r.c.stages.Of(i); in.Err == nil && r.fires() && s != nil {
 		r.c.advance(now)
-		s.Quiet(to)
+		if s.Joins {
+			s.Pass(to) // there may be nothing but that it has come so far
+		} else {
+			s.Quiet(to)
+		}
 		r.c.followed(s)
 	}
 	return nil

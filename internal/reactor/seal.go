@@ -86,6 +86,7 @@ func (it *queued) kept() *form.Queued {
 func (c *Core) Seal(now time.Time) *Seal {
 	c.advance(now)
 	s := &Seal{Epoch: c.epoch, cfg: &c.cfg, before: c.changes, ringTo: c.ring.total}
+	c.passOpen()
 	c.cutJournal()
 	c.markStages()
 	s.commit = checkpoint.Commit{

@@ -58,6 +58,19 @@ type Calls struct {
 // Len is the number of calls: how many cells a group has.
 func (c *Calls) Len() int { return len(c.calls) }
 
+// Lists is the call that may keep the most values of those that keep several as they are, and how many; 0 for none.
+func (c *Calls) Lists() (name string, most int) {
+	for k := range c.calls {
+		switch f := &c.calls[k]; f.fn {
+		case fnCollect, fnTop, fnCountDistinct:
+			if f.limit > most {
+				name, most = c.names[k], f.limit
+			}
+		}
+	}
+	return name, most
+}
+
 // Args are the distinct arguments, each to be evaluated once per event.
 func (c *Calls) Args() []*expression.Program { return c.args }
 

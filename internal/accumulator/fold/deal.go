@@ -10,8 +10,8 @@ import (
 // still holds open. A moment later they may have.
 var ErrNotInStep = errors.New("the shards have not come equally far")
 
-// ErrTooMany says that states which are to be put together have more keys than one may have.
-var ErrTooMany = errors.New("there are more keys than max_keys lets one shard have")
+// ErrTooMany says that states which are to be put together have more than one may have.
+var ErrTooMany = errors.New("one shard would have more than it may: let there be more shards")
 
 // Dealt is a fold whose state has a part for each key, so that the keys can be dealt anew (M54).
 type Dealt interface {

@@ -1,6 +1,8 @@
 package folding
 
 import (
+	"fmt"
+
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -25,7 +27,7 @@ func (f *Folding) Deal(states []fold.State, mine func(key boundary.Value) bool, 
 		made.gone = gone
 	}
 	if f.p.keys > 0 && made.cells.n > f.p.maxKeys {
-		return nil, fold.ErrTooMany
+		return nil, fmt.Errorf("%w: %d keys of %d that max_keys says", fold.ErrTooMany, made.cells.n, f.p.maxKeys)
 	}
 	return made.State(), nil
 }

@@ -70,3 +70,65 @@ func TestRowsGoWithTime(t *testing.T) {
 			cap(j.queues[Right]))
 	}
 }
+
+// M5: what was refused as join_full or input_joined and is replayed when its time is over is a dead letter again: it
+// does not go without a word, as what comes late does.
+func TestM5WhatIsReplayedLateIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	c := defaults()
+	c.After = 10
+	j := made(t, c)
+	for i, origin := range []string{"", "", "letter#1"} {
+		b := boundary.Boundary{Value: (&event{i, Left, "a", 0}).value(), Key: `"a"`, Events: 1, Origin: origin,
+			At: time.Unix(0, 1000-int64(i))}
+		_, said, bad := j.Join(time.Unix(0, 1000), Left, &b, int64(i+1), nil)
+		if want := []fold.Verdict{fold.Folded, fold.Dropped, fold.Refused}[i]; said != want ||
+			(bad != nil && bad.Code == "late_event") != (i == 2) {
+			t.Errorf("event %d: %v, %v", i, said, bad)
+		}
+	}
+	if l, ok := j.Lateness(); !ok || l.Events != 1 {
+		t.Errorf("lateness %+v, dropped: %v", l, ok)
+	}
+}
+
+// M4: events of a side that wait for long stand close together, also where those of the other go at once, and these
+// take no page each.
+func TestM4SidesHavePagesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	c := defaults()
+	c.After = time.Hour // a left event waits for so long, and a right one for none
+	j := made(t, c)
+	const n = 20 * pageRows
+	add := func(i int) {
+		b := boundary.Boundary{Value: (&event{i, i % 2, "a", 0}).value(), Key: boundary.KeyOf(boundary.Int(int64(i))),
+			Events: 1, At: time.Unix(0, int64(1000+i))}
+		if _, said, _ := j.Join(b.At, i%2, &b, int64(i+1), nil); said != fold.Folded {
+			t.Fatalf("event %d: %v", i, said)
+		}
+		j.Quiet(b.At, nil)
+		j.Quiet(b.At.Add(1), nil)
+	}
+	for i := range n {
+		add(i)
+		if i%100 == 0 { // a page that a checkpoint has is not written to
+			j.State()
+		}
+		if i%301 == 0 {
+			j.Resume(j.State())
+		}
+	}
+	// Each checkpoint may have left a page of the right side empty.
+	kept := len(j.State().(*handle).pages)
+	if most := n/2/pageRows + 2; j.rows != n/2 || len(j.pages) > 2*most || kept > most {
+		t.Errorf("%d rows on %d pages, of which a checkpoint has %d", j.rows, len(j.pages), kept)
+	}
+	add(n + 1)
+	was := j.next
+	for i := range 3 * pageRows {
+		add(n + 3 + 2*i)
+	}
+	if j.next != was {
+		t.Errorf("%d pages for events of which none waits", j.next-was)
+	}
+}

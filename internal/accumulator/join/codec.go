@@ -75,6 +75,7 @@ func (j *Join) Resume(s fold.State) {
 		}
 		if p.live > 0 {
 			j.pages = append(j.pages, p)
+			j.reopen(p)
 		}
 	}
 	for side := range j.queues {
@@ -94,6 +95,15 @@ func (j *Join) Resume(s fold.State) {
 			}
 			g.sides[side] = append(g.sides[side], at)
 		}
+	}
+}
+
+// reopen goes on with a page, if there is room on it and all of its rows are of one side: once there were both on one.
+func (j *Join) reopen(p *page) {
+	side := p.rows[0].side
+	mixed := slices.ContainsFunc(p.rows, func(e row) bool { return e.side != side })
+	if !mixed && len(p.rows) < pageRows {
+		j.open[side] = p
 	}
 }
 

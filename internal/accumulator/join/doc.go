@@ -17,8 +17,8 @@
 //
 // # State
 //
-// Rows stand in pages in the order in which they came, so that a checkpoint writes the pages that have changed and
-// drops those that are empty. What finds rows, by key and by when their time is up, is made anew when a state is
+// Rows stand in pages, by side in the order in which they came, so that a checkpoint writes the pages that have changed
+// and drops those that are empty. What finds rows, by key and by when their time is up, is made anew when a state is
 // resumed. A snapshot shares the pages: one that is written to after it is copied first.
 //
 // # Concurrency

@@ -17,9 +17,10 @@ type Join struct {
 	p      *Program
 	gen    *fold.Generation
 	made   *boundary.Builder
-	pages  []*page // in the order of their numbers
-	empty  int     // of them, those that have no rows any more
-	next   uint64  // the number of the next page
+	pages  []*page  // in the order of their numbers
+	open   [2]*page // by side, which its next row comes to; nil for none
+	empty  int      // of them, those that have no rows any more
+	next   uint64   // the number of the next page
 	groups map[boundary.Key]*group
 	queues [2]queue
 
@@ -50,8 +51,12 @@ func (j *Join) Join(
 ) ([]boundary.Boundary, fold.Verdict, *fold.BadEvent) {
 	e := row{at: b.At.UnixNano(), key: b.Key, pos: b.Last, links: b.Links, owes: b.Events, side: uint8(side)}
 	if j.late(side, e.at) {
-		j.noteLate(number, side, e.at)
-		if j.p.Late == "dead_letter" {
+		// What is replayed had been refused, and is known to have come: it does not go without a word.
+		again := b.Origin != "" && j.p.Late != "dead_letter"
+		if !again {
+			j.noteLate(number, side, e.at)
+		}
+		if again || j.p.Late == "dead_letter" {
 			return out, fold.Refused, &fold.BadEvent{Stage: stage, Code: "late_event", Text: "what it could be " +
 				"joined with is no longer waited for: it is of " + b.At.UTC().Format(time.RFC3339Nano)}
 		}
@@ -95,15 +100,15 @@ func (j *Join) late(side int, at int64) bool {
 	return at < j.mark || at < before(j.most[side], int64(j.p.Lateness))
 }
 
-// keep takes in a row.
+// keep takes in a row. Those of a side have pages of their own: one side may be kept for much longer than the other,
+// and a page with a few rows costs what a full one does.
 func (j *Join) keep(g *group, e *row) {
-	n := len(j.pages)
-	if n == 0 || j.pages[n-1].live == 0 || len(j.pages[n-1].rows) == pageRows {
-		j.pages = append(j.pages, &page{number: j.next, gen: j.gen, rows: make([]row, 0, pageRows)})
+	p := j.open[e.side]
+	if p == nil || len(p.rows) == pageRows {
+		p = &page{number: j.next, gen: j.gen, rows: make([]row, 0, pageRows)}
+		j.pages, j.open[e.side] = append(j.pages, p), p
 		j.next++
-		n++
 	}
-	p := j.pages[n-1]
 	p.own(j.gen)
 	p.rows = append(p.rows, *e)
 	p.live++
@@ -158,11 +163,19 @@ func (j *Join) expire(out []boundary.Boundary) ([]boundary.Boundary, bool) {
 
 // leave empties the place of a row.
 func (j *Join) leave(at place) {
-	p := at.page
+	p, side := at.page, at.row().side
 	if p.live--; p.live > 0 {
 		p.own(j.gen)
-		p.rows[at.i] = row{side: at.row().side, gone: true}
+		p.rows[at.i] = row{side: side, gone: true}
 		return
+	}
+	if p == j.open[side] {
+		if p.gen == j.gen { // no snapshot has it: a side whose events go at once needs no other page
+			clear(p.rows)
+			p.rows = p.rows[:0]
+			return
+		}
+		j.open[side] = nil
 	}
 	p.rows = nil
 	if j.empty++; 2*j.empty < len(j.pages) {
@@ -171,7 +184,7 @@ func (j *Join) leave(at place) {
 	j.empty = 0
 	kept := j.pages[:0]
 	for _, p := range j.pages {
-		if p.live > 0 {
+		if p.live > 0 || p == j.open[Left] || p == j.open[Right] {
 			kept = append(kept, p)
 		}
 	}

@@ -27,7 +27,7 @@ type row struct {
 // that a checkpoint of a large state has few parts.
 const pageRows = 128
 
-// page is rows in the order in which they came. Its owner writes to it, see [fold.Generation].
+// page is rows of a side in the order in which they came. Its owner writes to it, see [fold.Generation].
 type page struct {
 	number  uint64
 	gen     *fold.Generation

@@ -50,6 +50,34 @@ func (s *Set) Follow(now time.Time, open Open, joins bool) (one *Stage, to time.
 	return nil, to
 }
 
+// Rested notes how far joins have come where the graph is at rest at engine time now, and nothing is due: what comes of
+// their sides from here on, and is behind that, is late. A join is told by [Stage.Pass].
+func (s *Set) Rested(now time.Time, open Open) {
+	for _, one := range s.All() {
+		if !one.Joins {
+			continue
+		}
+		if to := s.come(one, now, open); to.After(one.rested) {
+			one.rested = to
+		}
+	}
+}
+
+// Came is how far a join has come, if it does not know of it.
+func (s *Stage) Came() (to time.Time, ok bool) { return s.rested, s.rested.After(s.told) }
+
+// Pass tells a join how far it has come, and completes what is due.
+func (s *Stage) Pass(to time.Time) {
+	s.Passed(to)
+	s.told = to
+}
+
+// Late reports whether what happened at a time is late for a join that has come further and does not know of it.
+func (s *Set) Late(join *Stage, at time.Time) bool {
+	to, ok := join.Came()
+	return ok && at.Before(to.Add(-s.lateness[join.Input]))
+}
+
 // due is the engine time at which a stage comes to where something of its input is complete.
 func (s *Set) due(one *Stage, open Open) (at time.Time, ok bool) {
 	if !one.Follows {

@@ -41,6 +41,7 @@ type Set struct {
 type Stage struct {
 	Declared
 	*accumulator.Core
+	rested, told time.Time // how far a join has come, see [Set.Rested], and as far as it knows
 }
 
 // NewSet makes the stage inputs of a graph, each behind those that feed it; nil when there are none.
@@ -52,7 +53,7 @@ func NewSet(declared []Declared, lateness []time.Duration) *Set {
 	n := len(lateness)
 	s := &Set{of: make([]*Stage, n), takes: make([]*Stage, n), lateness: lateness}
 	for _, d := range declared {
-		one := &Stage{d, accumulator.NewCore(d.Program, accumulator.Limits{})}
+		one := &Stage{Declared: d, Core: accumulator.NewCore(d.Program, accumulator.Limits{})}
 		s.stages = append(s.stages, one)
 		s.of[d.Input] = one
 		if d.Joins {

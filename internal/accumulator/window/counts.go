@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
@@ -16,7 +17,8 @@ import (
 //
 // An event is taken into one *part*, of as many events as divide both numbers. A window is parts put together: of
 // those that are complete, what was there at some moment is kept as it adds up from each of them on, and what has come
-// since adds up from there. So a part costs the same however many a window has.
+// since adds up from there. So a part costs the same however many a window has. The sums are made of the parts, which a
+// state has alone: of what is listed a sum has as much as all parts behind it, see [Program.checkSums].
 type Counts struct {
 	base
 	shelf pane.Shelf[*tally]
@@ -29,11 +31,10 @@ type Counts struct {
 type tally struct {
 	pane.Pane
 	seen int64 // events in all
-	// parts are complete, the oldest first, and not written to. The first added of them hold what is in them and in
-	// those behind them up to there.
-	parts [][]aggregate.Cell
-	added int
-	rest  []aggregate.Cell // the others together; the part itself when it is one, nil when there is none
+	// parts are complete, the oldest first, and not written to. sums are of the first of them: each is what is in it
+	// and in those behind it, up to the last that has one.
+	parts, sums [][]aggregate.Cell
+	rest        []aggregate.Cell // the others together; the part itself when it is one, nil when there is none
 }
 
 // NewCounts makes an empty fold.
@@ -101,7 +102,7 @@ func (c *Counts) complete(x *tally) {
 
 // grow adds what is behind the parts that are added up, of which part is now the last.
 func (c *Counts) grow(x *tally, part []aggregate.Cell) {
-	switch len(x.parts) - x.added {
+	switch len(x.parts) - len(x.sums) {
 	case 1:
 		x.rest = part
 	case 2:
@@ -115,8 +116,8 @@ func (c *Counts) grow(x *tally, part []aggregate.Cell) {
 // emit hands the newest events of a key over, and lets go of what no later window has.
 func (c *Counts) emit(slot int32, x *tally, out []boundary.Boundary) []boundary.Boundary {
 	g := x.Pane
-	if g.Cells = x.rest; x.added > 0 {
-		g.Cells = aggregate.Clone(x.parts[0])
+	if g.Cells = x.rest; len(x.sums) > 0 {
+		g.Cells = aggregate.Clone(x.sums[0])
 		c.p.calls.Join(g.Cells, x.rest)
 	}
 	out = c.hand(&g, 0, 0, moodFinal, x.Owes, out)
@@ -128,25 +129,24 @@ func (c *Counts) emit(slot int32, x *tally, out []boundary.Boundary) []boundary.
 		return out
 	}
 	for len(x.parts) > kept {
-		if x.added == 0 {
-			c.addUp(x)
+		if len(x.sums) == 0 {
+			// The first is not asked for any more: it goes at once.
+			x.sums, x.rest = c.addUp(append([][]aggregate.Cell{nil}, x.parts[1:]...)), nil
 		}
-		x.parts[0] = nil
-		x.parts = x.parts[1:]
-		x.added--
+		x.parts[0], x.sums[0] = nil, nil
+		x.parts, x.sums = x.parts[1:], x.sums[1:]
 	}
 	return out
 }
 
-// addUp adds up all parts, from each of them on. The first is not asked for any more: it goes at once.
-func (c *Counts) addUp(x *tally) {
-	n := len(x.parts)
-	for i := n - 2; i > 0; i-- {
-		sum := aggregate.Clone(x.parts[i])
-		c.p.calls.Join(sum, x.parts[i+1])
-		x.parts[i] = sum
+// addUp makes of parts what they add up to from each of them on; nil stays nil.
+func (c *Counts) addUp(parts [][]aggregate.Cell) [][]aggregate.Cell {
+	for i := len(parts) - 2; i >= 0 && parts[i] != nil; i-- {
+		sum := aggregate.Clone(parts[i])
+		c.p.calls.Join(sum, parts[i+1])
+		parts[i] = sum
 	}
-	x.added, x.rest = n, nil
+	return parts
 }
 
 // Owned implements [pane.Shelved].
@@ -154,7 +154,8 @@ func (x *tally) Owned(gen *fold.Generation) *tally {
 	t := new(*x)
 	t.Gen, t.Cells = gen, aggregate.Clone(x.Cells)
 	t.parts = append(make([][]aggregate.Cell, 0, len(x.parts)+1), x.parts...)
-	if len(x.parts)-x.added > 1 {
+	t.sums = slices.Clone(x.sums)
+	if len(x.parts)-len(x.sums) > 1 {
 		t.rest = aggregate.Clone(x.rest)
 	}
 	return t

@@ -2,7 +2,9 @@ package window
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -15,7 +17,7 @@ const (
 	wholeCounts  = 'C'
 	headedCounts = 'c'
 
-	countsFormat = 1
+	countsFormat = 2 // the first had what parts add up to
 )
 
 // countsHandle is an immutable handle on the groups of windows of so many events: they are shared.
@@ -56,7 +58,7 @@ func (h *countsHandle) Parts() func(yield func(fold.Part) bool) { return h.kept.
 
 func (h *countsHandle) append(dst []byte, x *tally) []byte {
 	dst = binary.AppendVarint(dst, x.seen)
-	dst = binary.AppendUvarint(dst, uint64(x.added))
+	dst = binary.AppendUvarint(dst, uint64(len(x.sums)))
 	dst = binary.AppendUvarint(dst, uint64(len(x.parts)))
 	for _, cells := range x.parts {
 		dst = h.p.calls.Append(dst, cells)
@@ -93,9 +95,10 @@ func (c *Counts) decode(r *fold.Reader) *tally {
 		if r.Err() != nil {
 			break // half a part is not to be put together with others
 		}
-		if x.parts = append(x.parts, part); i < int(added) {
-			x.added++
-		} else {
+		x.parts = append(x.parts, part)
+		if i+1 == int(added) {
+			x.sums = c.addUp(slices.Clone(x.parts))
+		} else if i >= int(added) {
 			c.grow(x, part)
 		}
 	}
@@ -111,10 +114,13 @@ const tallyBytes = 256 + 8 + 4 + 24
 // Weight implements [fold.Weighed].
 func (h *countsHandle) Weight() int64 {
 	return h.kept.Weigh(tallyBytes, func(x *tally) (n int64) {
-		for _, cells := range x.parts {
+		for i, cells := range x.parts {
 			n += 24 + aggregate.Weight(cells)
+			if i < len(x.sums)-1 { // the last is the part itself
+				n += 24 + aggregate.Weight(x.sums[i])
+			}
 		}
-		if len(x.parts)-x.added > 1 {
+		if len(x.parts)-len(x.sums) > 1 {
 			n += aggregate.Weight(x.rest)
 		}
 		return n
@@ -135,8 +141,8 @@ func (c *Counts) Deal(states []fold.State, mine func(key boundary.Value) bool, _
 			made.owed += x.Owes
 		}
 	}
-	if made.shelf.Len() > MaxPanes/made.whole {
-		return nil, fold.ErrForeign
+	if n, most := made.shelf.Len(), MaxPanes/made.whole; n > most {
+		return nil, fmt.Errorf("%w: %d groups of windows, and it may have %d", fold.ErrTooMany, n, most)
 	}
 	return made.State(), nil
 }

@@ -1,6 +1,8 @@
 package window
 
 import (
+	"fmt"
+
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/accumulator/window/pane"
 	"github.com/graphd/graphd/internal/accumulator/window/watermark"
@@ -30,7 +32,8 @@ func (w *Window) Deal(states []fold.State, mine func(key boundary.Value) bool, _
 		}
 	}
 	if made.panes > MaxPanes || len(made.instances) > MaxWindows {
-		return nil, fold.ErrForeign
+		return nil, fmt.Errorf("%w: %d groups in %d windows, and it may have %d in %d", fold.ErrTooMany, made.panes,
+			len(made.instances), MaxPanes, MaxWindows)
 	}
 	return made.State(), nil
 }

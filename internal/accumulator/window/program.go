@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
@@ -12,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Program is the declaration of a window, checked and ready to run.
@@ -63,7 +65,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		}
 		w.results = append(w.results, r)
 	}
-	if len(ds) > 0 {
+	if ds = append(ds, w.checkSums()...); len(ds) > 0 {
 		return nil, ds
 	}
 	if ds = w.compileShape(); len(ds) > 0 {
@@ -75,6 +77,28 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		FactsOnly: true,
 		Ticks:     c.Count == 0 && (!w.timed || c.Idle > 0 || c.Early > 0), Together: c.Early > 0,
 	}, nil
+}
+
+// mostSummed bounds what the sums of the parts of one window list of values: some megabytes for each key.
+const mostSummed = 100_000
+
+// checkSums refuses windows of so many events whose parts add up to more than is to be kept for each key.
+func (w *Program) checkSums() spec.Diagnostics {
+	if w.Count == 0 {
+		return nil
+	}
+	parts := w.Count / w.partOf()
+	name, limit := w.calls.Lists()
+	if sums := (parts - 2) * min(limit, w.Count); parts <= 2 || sums <= mostSummed { // the ends are no sums
+		return nil
+	}
+	at := max(0, slices.IndexFunc(w.Aggregate, func(f spec.Field) bool {
+		return strings.Contains(f.Expr.Text, name+"(")
+	}))
+	return spec.Diagnostics{fold.Diagnostic(w.Aggregate[at].Expr.Pos, decode.CodeTooMany, fmt.Sprintf(
+		"%s keeps up to %d values, and a window is of %d parts, from each of which on they are kept: for each key "+
+			"that may be more than %d; let %s keep at most %d, or every be a larger one of what divides size", name,
+		min(limit, w.Count), parts, mostSummed, name, mostSummed/(parts-2)))}
 }
 
 func (w *Program) fold() fold.Fold {

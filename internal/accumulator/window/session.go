@@ -333,7 +333,8 @@ func (s *Sessions) Elsewhere(now time.Time, stream string, at, number int64,
 // Until implements [fold.Vouching]: a session may end at any time.
 func (s *Sessions) Until(at int64) int64 { return at }
 
-// setBack is [Window.setBack].
+// setBack is [Window.setBack]. A session that had begun before, and has gone on under that clock, ends as if its last
+// event were of now: it would be open until that clock's time.
 func (s *Sessions) setBack(engine int64, out []boundary.Boundary) []boundary.Boundary {
 	s.astray, s.due = false, s.due[:0]
 	mark := engine - int64(s.p.Lateness)
@@ -342,6 +343,9 @@ func (s *Sessions) setBack(engine int64, out []boundary.Boundary) []boundary.Bou
 		ahead := !x.closed && x.start > engine
 		if ahead {
 			s.due = append(s.due, x)
+		} else if end := engine + int64(s.p.Gap); !x.closed && x.end > end {
+			s.shelf.Own(slot, s.gen).end = end
+			s.push(&s.ends, end, slot) // where it waits for its former end it will not be found
 		}
 		if ahead || x.closed && x.end > mark {
 			s.shelf.Remove(slot, s.gen)

@@ -2,6 +2,7 @@ package window
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -136,8 +137,8 @@ func (s *Sessions) Deal(states []fold.State, mine func(key boundary.Value) bool,
 			made.owed += x.Owes
 		}
 	}
-	if made.shelf.Len() > MaxPanes {
-		return nil, fold.ErrForeign
+	if n := made.shelf.Len(); n > MaxPanes {
+		return nil, fmt.Errorf("%w: %d sessions, and it may have %d", fold.ErrTooMany, n, MaxPanes)
 	}
 	return made.State(), nil
 }

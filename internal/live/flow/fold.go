@@ -50,13 +50,17 @@ func (f *Flow) unstick(i int) {
 	}
 }
 
+// roomy says that there is room for what input i has: in front of the core, and where it is a side of a join for what
+// that makes of it too. One event may have many partners, and a side has room for many events.
+func (f *Flow) roomy(i int) bool { return f.Lanes.Roomy(i) && !f.Core.Stuffed(i) }
+
 // loosen looks whether inputs without room have some again.
 func (f *Flow) loosen() {
 	if f.stuck == 0 {
 		return
 	}
 	for i := range f.entries {
-		if f.entries[i].stuck && f.Lanes.Roomy(i) {
+		if f.entries[i].stuck && f.roomy(i) {
 			f.unstick(i)
 		}
 	}
@@ -68,7 +72,7 @@ type events struct{ *Flow }
 // Fold implements [drive.Events].
 func (f events) Fold(n int) int {
 	o := f.owners[n]
-	if !f.Lanes.Roomy(o.input) {
+	if !f.roomy(o.input) {
 		f.stick(o.input)
 		return -1
 	}

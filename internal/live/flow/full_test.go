@@ -48,6 +48,9 @@ func newRig(t *testing.T, declaration string, room int) *rig {
 		Mono: func() int64 { return r.mono }})
 	r.core.Start(r.flow.Time())
 	for i, program := range u.Programs {
+		if u.Spec.Accumulators[i].Fed() {
+			continue
+		}
 		dater := func() *accumulator.Dater { return accumulator.NewDater(program, accumulator.Limits{}) }
 		core := accumulator.NewCore(program, accumulator.Limits{})
 		cfg := pump.LineConfig{Name: program.Name(), Core: core, Mailbox: pump.NewMailbox(0, 0), Dater: dater,
@@ -116,6 +119,44 @@ func TestM4AnInstantOfMoreThanThereIsRoomFor(t *testing.T) {
 	r.want(r.turn(), "1 2")
 	r.line.CaughtUp("0", true)
 	r.want(r.turn(), "3")
+}
+
+// M4: while as much waits of a join as it has room for its sides wait, however much room these have: an event may have
+// many partners. Once it is taken they go on, and no pair is missing.
+func TestM4SidesOfAFullJoinWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `graph: g
+accumulators:
+  a: { source: { file: { path: in.ndjson } }, time: event.at }
+  b: { source: { file: { path: in.ndjson } }, time: event.at }
+  j: { join: { left: a, right: b, on: n * 0, within: 1h }, capacity: 3 }
+nodes: { n: { expr: '[j.left.n, j.right.n]' } }
+outputs: { out: { from: n, sink: { drop: {} } } }
+`, 1000)
+	a, b := r.lines[0], r.lines[1]
+	for _, l := range r.lines {
+		l.CaughtUp("", true)
+	}
+	r.want(r.turn(), "")
+	give := func(line, other *pump.Line, offset, at int64) {
+		r.giveTo(line, "", offset, at)
+		r.turn()
+		other.Looked(other.Look())
+	}
+	give(a, b, 1, 10)
+	give(a, b, 2, 10)
+	r.want(r.turn(), "")
+	r.core.Pause(r.flow.Time(), "ann")
+	for n := range int64(5) {
+		give(b, a, n+1, 20+n)
+		r.want(r.turn(), "")
+	}
+	if n := r.core.Queued(2); n != 4 { // the pairs of two events: at two it was not full yet
+		t.Errorf("%d pairs wait", n)
+	}
+	r.core.Resume(r.flow.Time())
+	r.flow.Stir()
+	r.want(r.turn(), "[1,1] [2,1] [1,2] [2,2] [1,3] [2,3] [1,4] [2,4] [1,5] [2,5]")
 }
 
 // Grant implements [flow.Host].

@@ -43,6 +43,7 @@ type Drive struct {
 	inputs []input
 	now    time.Time
 	rested bool // the graph has come to rest since something could fire
+	joins  bool // the graph has some
 	still  int  // timers in a row that have not moved engine time
 
 	flushing []int // inputs that flush with epochs
@@ -64,7 +65,7 @@ type input struct {
 // where time has not begun from now, which may be zero: then it begins with the first event. Without events
 // it is driven by its timers alone, and what is added is added beside it.
 func New(core *reactor.Core, order *timeline.Order, events Events, host Host, now time.Time) *Drive {
-	d := &Drive{core: core, order: order, events: events, host: host, now: now, kept: core.Kept()}
+	d := &Drive{core: core, order: order, events: events, host: host, now: now, kept: core.Kept(), joins: core.Joins()}
 	d.inputs = make([]input, len(core.Config().Inputs))
 	d.Time()
 	if at, open := core.Open(); open {
@@ -240,6 +241,16 @@ func (d *Drive) Close() {
 			d.rested = false
 		}
 	}
+	if d.rested { // as it was before
+		d.noteRest()
+	}
+}
+
+// noteRest notes how far joins have come.
+func (d *Drive) noteRest() {
+	if d.joins {
+		d.core.Rested(d.now, d.holds)
+	}
 }
 
 // Quiesce hands over what the accumulators have and fires until nothing is left to fire. It is
@@ -264,6 +275,7 @@ func (d *Drive) Quiesce() bool {
 			if d.core.Follow(d.now, d.holds) {
 				continue // a stage has gone on, and hands over what was open until then
 			}
+			d.noteRest()
 			d.rested = true
 			return true
 		}
