@@ -240,6 +240,8 @@ type GraphSummary struct {
 	Counters     Counters             `json:"counters"`
 	Accumulators []AccumulatorSummary `json:"accumulators"`
 	Outputs      []OutputSummary      `json:"outputs"`
+	// Calls are those of nodes that call out, by node.
+	Calls []NodeCalls `json:"calls,omitempty"`
 	// Shards are those of a graph that is dealt, by number.
 	Shards []ShardSummary `json:"shards,omitempty"`
 	// Cost is what the graph has cost in the daemons that run it, since they started; of a graph with shards it is the
@@ -273,6 +275,27 @@ type Memory struct {
 	Outputs int64 `json:"outputs"`
 	Letters int64 `json:"letters"`
 	Records int64 `json:"records"`
+}
+
+// NodeCalls is what a node that calls out has asked for since the graph began to run.
+type NodeCalls struct {
+	Node string `json:"node"`
+	// Out are calls on their way; Waiting are those that begin when one of these has ended.
+	Out     int `json:"out"`
+	Waiting int `json:"waiting"`
+	// Answered and Failed are calls that have ended, Retries tries after their first; Cached are answers that were
+	// remembered, for which nobody was called.
+	Answered int64 `json:"answered"`
+	Failed   int64 `json:"failed"`
+	Retries  int64 `json:"retries"`
+	Cached   int64 `json:"cached"`
+	// BreakerOpen says that nobody is called for a while, since the last tries have failed.
+	BreakerOpen bool `json:"breaker_open"`
+	// FailedInRow are the tries that have failed since one was answered; Error is what the last one failed with.
+	FailedInRow int    `json:"failed_in_row,omitempty"`
+	Error       string `json:"error,omitempty"`
+	// AwaitedSince is since when the next epoch waits for an answer; left out while it waits for none.
+	AwaitedSince *time.Time `json:"awaited_since,omitempty"`
 }
 
 // SkipResult answers skip-lost: the graph, and what is left out.

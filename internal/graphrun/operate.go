@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
@@ -18,9 +17,6 @@ import (
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
 )
-
-// commandTimeout bounds a command whose caller set no deadline.
-const commandTimeout = 30 * time.Second
 
 // refresh has the reactor say how it stands, so that whoever asks after a command sees it done.
 func refresh(ctx context.Context, r *life.Run) {

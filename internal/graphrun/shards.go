@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/pushkey"
 	"github.com/graphd/graphd/internal/reactor"
@@ -143,7 +144,7 @@ func (g *Graph) commandAt(ctx context.Context, s *lives.Shard, do func(ctx conte
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	ctx, cancel := context.WithTimeout(ctx, called.CommandTime(g.unit))
 	defer cancel()
 	return r, told.Refusal(do(ctx, r.Reactor))
 }
@@ -172,7 +173,7 @@ func (g *Graph) everywhere(ctx context.Context, do func(ctx context.Context, r *
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	ctx, cancel := context.WithTimeout(ctx, called.CommandTimeout)
 	defer cancel()
 	return g.inEach(runs, func(r *life.Run) error { return do(ctx, r) })
 }

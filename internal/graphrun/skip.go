@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -98,7 +99,7 @@ func (g *Graph) lost(ctx context.Context, runs []*life.Run, i int) ([]*lost, err
 // goOn has an accumulator go on from other positions, durably. A recovery event tells why.
 func (g *Graph) goOn(ctx context.Context, r *life.Run, i int, to []boundary.Position, kind string,
 	why func(from []boundary.Position) string) error {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	ctx, cancel := context.WithTimeout(ctx, called.CommandTimeout)
 	defer cancel()
 	from, err := r.Reactor.Rewind(ctx, i, to)
 	if err != nil {

@@ -110,11 +110,14 @@ func (r *Reactor) ask(about int64, call func(ctx context.Context) error) {
 // inVain says that the ledger has a note, and that nothing was tried under it.
 func (c *caution) inVain() bool { return c.vain || c.noted != 0 && c.left == c.limit }
 
-// takeBack takes the note of which nothing has come out of the ledger again, when there is nothing to try:
-// what ends the process from now on is not the graph's doing.
+// takeBack takes the note of which nothing has come out of the ledger again, when there is nothing to try, for one,
+// because what its nodes call has not answered yet: what ends the process from now on is not the graph's doing.
 func (r *Reactor) takeBack(now time.Time) {
 	c := &r.care
-	if !c.on || !c.inVain() || c.asking != 0 || now.Before(c.backAt) || r.Core.Wants(r.engine(now)) {
+	if !c.on || !c.inVain() || c.asking != 0 || now.Before(c.backAt) {
+		return
+	}
+	if r.Core.Wants(r.engine(now)) && !r.desk.Waits() {
 		return
 	}
 	c.noted, c.vain, c.backAt = 0, true, now.Add(r.Interval)

@@ -2,52 +2,44 @@ package live
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
 // fireFunc makes an epoch on command.
 type fireFunc = func(now time.Time) (reactor.FireResult, error)
 
+// commandedEpoch has an epoch made, and waits until it has run and, if there is a journal, is in that.
 func (r *Reactor) commandedEpoch(ctx context.Context, fire fireFunc) (reactor.FireResult, error) {
-	if limit := r.Core.Config().EpochTimeout; r.desk != nil && limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w, and none came within %s",
-			reactor.ErrUnanswered, limit))
-		defer cancel()
-	}
+	c := r.desk.Command(ctx)
+	defer c.End()
 	for {
-		t, err := ask(ctx, r, func(now time.Time) (t tried, err error) {
+		t, err := ask(c.Context(), r, func(now time.Time) (t tried, err error) {
 			if r.flow != nil {
 				now = r.flow.Begun()
 			}
-			if t.FireResult, err = fire(now); errors.Is(err, reactor.ErrUnanswered) {
-				t.changed, err = r.desk.Changed(), nil // as of now, or an answer could be missed
-				r.desk.Place(r.Core.Asked())
-			}
+			t.missed, err = c.Try(func() (err error) {
+				t.FireResult, err = fire(now)
+				return err
+			})
 			return t, err
 		})
-		if err != nil {
-			return t.FireResult, err
-		}
-		if t.changed == nil {
+		if err == nil && t.missed == nil {
 			return t.FireResult, r.Journaled(ctx)
 		}
-		select {
-		case <-t.changed:
-		case <-r.stopped:
-			return t.FireResult, ErrStopped
-		case <-ctx.Done():
-			return t.FireResult, context.Cause(ctx)
+		if err == nil {
+			err = c.Await(t.missed, r.stopped, ErrStopped)
+		}
+		if err != nil {
+			return t.FireResult, c.Why(err)
 		}
 	}
 }
 
-// tried is what a try of a commanded epoch came to: changed is closed when there is an answer that it waits for.
+// tried is what a try of a commanded epoch came to, and what it has missed; nil for nothing.
 type tried struct {
 	reactor.FireResult
-	changed <-chan struct{}
+	missed *calls.Missed
 }

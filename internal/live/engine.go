@@ -77,10 +77,13 @@ type host struct{ *Reactor }
 // Grant implements [flow.Host].
 func (r host) Grant(now time.Time) int {
 	n := r.mayEmit()
+	if r.desk.Waits() {
+		n = 0
+	}
 	if n > 0 && r.care.on {
 		n = min(n, r.carefully(now))
 	}
-	if n <= 0 || r.desk.Waits() {
+	if n <= 0 {
 		if r.queues {
 			r.queues = false
 			r.Epochs.forget(r.Reactor)

@@ -37,9 +37,6 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 		}
 		return false, free
 	}
-	if r.desk.Waits() {
-		return false, false
-	}
 	if r.queues = !r.Epochs.enter(r); r.queues {
 		return false, false
 	}
@@ -76,6 +73,9 @@ func (r *Reactor) mayFire(now time.Time) (n int, free bool) {
 	}
 	if !r.Core.Wants(now) {
 		return 0, true
+	}
+	if r.desk.Waits() {
+		return 0, false
 	}
 	if r.care.on {
 		n = min(n, r.carefully(now))

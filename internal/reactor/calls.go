@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/reactor/answers"
 	"github.com/graphd/graphd/internal/reactor/form"
 )
 
@@ -16,118 +17,128 @@ import (
 // everything as it was, what it asked for is in Asked, and Answer brings what came of it. In between the core has not
 // fired.
 
-// ErrUnanswered says that a commanded epoch asks for what is not there yet: see [Core.Asked]. It is to be tried again
-// when [Core.Answer] has brought it.
+// ErrUnanswered says that a commanded epoch asks for what is not there yet. It is to be tried again when [Core.Answer]
+// has brought it: see [Core.Trying].
 var ErrUnanswered = errors.New("the epoch waits for an answer to what a node calls")
 
 // Ask is what a node asks for in the next epoch of a key.
-type Ask struct {
-	Key     boundary.Key
-	Node    int
-	Request kind.Request
-}
+type Ask = answers.Ask
 
 // calls are the questions and answers of epochs that have not run. nil in a graph that calls nobody.
 type calls struct {
-	keys  map[boundary.Key]*pending // "" in a graph without keys
-	asked []Ask                     // of the last try that has missed an answer
-	used  []reply                   // by the epoch at hand, of the key
-	key   boundary.Key              // and with that now()
-	at    time.Time
-	first *pending // whose try the last Fire was; nil when it has missed nothing
-	since int64    // Mono, when that was first tried as the next to fire
+	book answers.Book
+	// Of the epoch at hand: its key and now(), whether that is of a try before, the answers that it has used, what is
+	// known of it, nil for nothing, and whether an answer to it has come too late.
+	key        boundary.Key
+	at         time.Time
+	past, late bool
+	used       []answers.Reply
+	hand       *answers.Epoch
+	command    *answers.Epoch // the commanded epoch that is tried now; nil for none
+	missed     bool           // the last Fire has
+	first      *answers.Epoch // whose try that was, or one before it; nil when it has missed nothing
+	since      int64          // Mono, when that was first tried as the next to fire
 }
 
-// pending is a key whose next epoch has been tried.
-type pending struct {
-	at      time.Time // of the first try that missed an answer, which is the epoch's now(); zero before
-	replies []reply
-	known   bool // all that it asks for by what is known has been told
-}
+// commanded says of a cause that somebody waits for the epoch.
+func commanded(cause Cause) bool { return cause == CauseForce || cause == CauseWith }
 
-// reply is the answer to what a node asked for.
-type reply struct {
-	node   int
-	id     kind.RequestID
-	answer *kind.Answer
-}
-
-// mostAsking bounds the keys that have answers for epochs which never come, such as of a command that was given up.
-const mostAsking = 10_000
-
-// pending is what is known for the next epoch of the key at hand.
-func (c *Core) pending() *pending {
-	a := c.calls.keys[c.cell.key]
-	if a == nil {
-		if len(c.calls.keys) >= mostAsking {
-			clear(c.calls.keys) // they are asked again
-		}
-		a = &pending{}
-		c.calls.keys[c.cell.key] = a
+// Trying has f command an epoch, which e stands for over all its tries: what is asked and answered for it is its own.
+// Where f comes to [ErrUnanswered] it has asked for e.Asked, and is to be tried again or given up.
+func (c *Core) Trying(e *answers.Epoch, f func() error) error {
+	if c.calls == nil {
+		return f()
 	}
-	return a
+	c.calls.command = e
+	err := f()
+	c.calls.command = nil
+	if !errors.Is(err, ErrUnanswered) {
+		c.GiveUp(e)
+	}
+	return err
+}
+
+// GiveUp forgets a commanded epoch that nobody waits for any more.
+func (c *Core) GiveUp(e *answers.Epoch) {
+	if c.calls != nil {
+		c.calls.book.End(e)
+	}
 }
 
 // consult readies the epoch at hand for what its nodes call.
-func (c *Core) consult() {
-	if c.calls == nil {
+func (c *Core) consult(cause Cause) {
+	s := c.calls
+	if s == nil {
 		return
 	}
-	a := c.calls.keys[c.cell.key]
-	if a != nil && !a.at.IsZero() {
-		c.ep.Now = a.at
+	s.hand = s.book.Next(c.cell.key)
+	if commanded(cause) && c.journal.replay == nil {
+		s.hand = s.command
 	}
-	c.calls.key, c.calls.at, c.calls.used = c.cell.key, c.ep.Now, c.calls.used[:0]
+	if s.past = s.hand != nil && !s.hand.At.IsZero(); s.past {
+		c.ep.Now = s.hand.At
+	}
+	s.key, s.at, s.late, s.used = c.cell.key, c.ep.Now, false, s.used[:0]
 	c.ep.Answer = func(node int, r *kind.Request) (*kind.Answer, bool) {
-		if c.cfg.Answer != nil {
-			answer := c.cfg.Answer(node, r)
-			return &answer, true
-		}
-		if a == nil {
-			return nil, false
-		}
-		id := r.ID()
-		for _, has := range a.replies {
-			if has.node == node && has.id == id {
-				c.calls.used = append(c.calls.used, has)
-				return has.answer, true
+		switch {
+		case s.late:
+		case c.cfg.Answer != nil:
+			answer, inTime := c.cfg.Answer(node, r)
+			s.late = !inTime
+			return &answer, inTime
+		case s.hand != nil:
+			if has := s.hand.Find(node, r.ID()); has != nil {
+				s.used = append(s.used, *has)
+				return has.Answer, true
 			}
 		}
 		return nil, false
 	}
 }
 
-// missing notes what the try of an epoch has asked for and is not there, if anything, as of the key at hand.
-func (c *Core) missing() bool {
-	wants := c.res.Wants()
+// missing notes what the try of an epoch has asked for and is not there, if anything.
+func (c *Core) missing(cause Cause) bool {
+	s, wants := c.calls, c.res.Wants()
 	if len(wants) == 0 {
+		if s.hand != nil {
+			s.hand.Asked = nil
+		}
 		return false
 	}
-	for _, w := range wants {
-		c.calls.asked = append(c.calls.asked, Ask{c.cell.key, w.Node, w.Request})
+	s.used = s.used[:0]
+	switch {
+	case !commanded(cause) || c.journal.replay != nil:
+		s.hand = s.book.Open(s.key, s.first)
+	case s.hand != nil:
+		s.book.Command(s.hand, s.key)
+	default:
+		return true // who commands it does not say how it would be answered
 	}
-	a := c.pending()
-	if a.known = true; a.at.IsZero() {
-		a.at = c.calls.at
+	e := s.hand
+	e.Asked = make([]Ask, len(wants))
+	for i := range wants {
+		e.Asked[i] = Ask{Key: s.key, Node: wants[i].Node, ID: wants[i].Request.ID(), Request: wants[i].Request}
 	}
-	c.calls.used = c.calls.used[:0]
+	if e.Known = true; e.At.IsZero() {
+		e.At = s.at
+	}
 	return true
 }
 
 // postpone leaves the epoch that was tried to a later try, unless its time is up: then it is run to that end. A
 // command has time of its own.
 func (c *Core) postpone(cause Cause) bool {
-	if !c.missing() {
+	if !c.missing(cause) {
 		return false
 	}
-	if a := c.pending(); cause != CauseForce && c.calls.first != a {
-		c.calls.first, c.calls.since = a, 0
-		if c.cfg.Mono != nil {
-			c.calls.since = c.cfg.Mono()
+	s := c.calls
+	if !commanded(cause) {
+		if s.missed = true; s.first != s.hand {
+			s.first, s.since = s.hand, c.mono()
 		}
 	}
-	if cause != CauseForce && c.patience() <= 0 {
-		c.calls.asked = nil
+	if s.late || !commanded(cause) && c.patience() <= 0 {
+		s.missed = false
 		c.ep.Interrupt = func() error { return graph.ErrEpochTimeout }
 		c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
 		return false
@@ -140,33 +151,34 @@ func (c *Core) postpone(cause Cause) bool {
 
 // answered forgets what was known for the next epoch of a key: it has ended, or will not come.
 func (c *Core) answered(key boundary.Key) {
-	if c.calls == nil {
-		return
+	if s := c.calls; s != nil {
+		if s.first != nil && s.first == s.book.Next(key) { // another key's epoch goes on waiting
+			c.waitAnew()
+		}
+		s.book.Forget(key)
 	}
-	if c.calls.first == c.calls.keys[key] { // another key's epoch goes on waiting
-		c.calls.first = nil
-	}
-	delete(c.calls.keys, key)
 }
 
-// ask begins a try.
-func (c *Core) ask() {
+// waitAnew ends the wait of the epoch that is next. What has been asked for is still answered; while the graph may not
+// fire nobody waits.
+func (c *Core) waitAnew() {
 	if c.calls != nil {
-		c.calls.asked = nil
+		c.calls.first, c.calls.missed = nil, false
 	}
 }
 
-// Asked is what the last Fire, or the last commanded epoch that was [ErrUnanswered], has asked for and is not there.
-// Fire has answered false for it alone.
+// Asked is what the last Fire has asked for and is not there. Fire has answered false for it alone.
 func (c *Core) Asked() []Ask {
-	if c.calls == nil {
+	if !c.Asking() {
 		return nil
 	}
-	return c.calls.asked
+	return c.calls.first.Asked
 }
 
-// Asking reports whether the last Fire has missed an answer.
-func (c *Core) Asking() bool { return c.calls != nil && c.calls.first != nil && len(c.calls.asked) > 0 }
+// Asking reports whether the last Fire has missed an answer, and the graph may fire with it.
+func (c *Core) Asking() bool {
+	return c.calls != nil && c.calls.first != nil && c.calls.missed && c.mayFire()
+}
 
 // Patience is how long what the last Fire has missed is waited for; then the epoch fails. Without a bound it is long.
 func (c *Core) Patience() time.Duration {
@@ -183,6 +195,13 @@ func (c *Core) patience() time.Duration {
 	return c.cfg.EpochTimeout - time.Duration(c.cfg.Mono()-c.calls.since)
 }
 
+func (c *Core) mono() int64 {
+	if c.cfg.Mono == nil {
+		return 0
+	}
+	return c.cfg.Mono()
+}
+
 // Steady says that what is admitted does not change the cut of what waits to fire, so that an epoch which waits for
 // an answer asks for the same when more has come.
 func (c *Core) Steady() bool {
@@ -193,39 +212,43 @@ func (c *Core) Steady() bool {
 
 // Answer brings what came of a call. What nobody waits for any more is dropped, and answered false.
 func (c *Core) Answer(key boundary.Key, node int, id kind.RequestID, answer *kind.Answer) bool {
-	if c.calls == nil {
-		return false
-	}
-	a := c.calls.keys[key]
-	if a == nil {
-		return false
-	}
-	a.replies, a.known = append(a.replies, reply{node, id, answer}), false
-	return true
+	return c.calls != nil && c.calls.book.Answer(key, node, id, answer)
 }
+
+// Wanted reports whether what was asked for is still to be asked.
+func (c *Core) Wanted(a *Ask) bool { return c.calls != nil && c.calls.book.Wanted(a.Key, a.Node, a.ID) }
+
+// Brimful reports whether there are so many answers that only those are to be asked for without which nothing fires.
+func (c *Core) Brimful() bool { return c.calls != nil && c.calls.book.Full() }
 
 // Ahead are the questions of the epochs that come next, of at most so many keys, as far as they can be told before
 // those before them have run, and as far as they have not been told. A graph without keys has none.
-func (c *Core) Ahead(most int) []Ask {
+func (c *Core) Ahead(most int) (asks []Ask) {
 	if c.calls == nil || c.cfg.Keys == nil || !c.mayFire() {
 		return nil
 	}
-	kept, first := c.calls.asked, c.calls.first
-	c.calls.asked = nil
-	cell := c.cell
-	for n, e := range c.keys.agenda.ready.first(most) {
-		c.cell = e.k
-		if a := c.calls.keys[e.k.key]; a == nil || !a.known {
-			c.scout(int64(n))
+	next := c.keys.agenda.ready.first(most)
+	if c.Brimful() {
+		c.calls.book.Keep(func(e *answers.Epoch) bool { // those that do not come next are asked again when they do
+			return e == c.calls.first || slices.ContainsFunc(next, func(n entry) bool { return n.k.key == e.Key() })
+		})
+		if c.Brimful() {
+			return nil
 		}
 	}
-	found := c.calls.asked
-	c.cell, c.calls.asked, c.calls.first = cell, kept, first
-	return found
+	cell := c.cell
+	for n, e := range next {
+		c.cell = e.k
+		if a := c.calls.book.Next(e.k.key); a == nil || !a.Known {
+			asks = append(asks, c.scout(int64(n))...)
+		}
+	}
+	c.cell = cell
+	return asks
 }
 
-// scout tries the epoch of the key at hand aside, behind so many others.
-func (c *Core) scout(behind int64) {
+// scout tries the epoch of the key at hand aside, behind so many others, and answers what it asks for.
+func (c *Core) scout(behind int64) (asks []Ask) {
 	cause := c.readiness(c.cell).cause
 	c.fillCut(cause)
 	c.snapshot()
@@ -237,11 +260,14 @@ func (c *Core) scout(behind int64) {
 	}
 	if holds {
 		c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
-		c.missing()
+		if c.missing(cause) {
+			asks = c.calls.hand.Asked
+		}
 	}
-	c.pending().known = true
+	c.calls.book.Open(c.cell.key, c.calls.first).Known = true
 	c.calls.used = c.calls.used[:0]
 	c.cut.reset()
+	return asks
 }
 
 // first are the first entries of a heap, in order.
@@ -267,22 +293,30 @@ func (h heap) first(most int) (list []entry) {
 	return list
 }
 
-// logAnswers notes the answers that an epoch has used, before it.
+// logAnswers notes the answers that an epoch has used, before it, and its now() where that is not the present.
 func (c *Core) logAnswers() {
-	if c.calls == nil || len(c.calls.used) == 0 {
+	s := c.calls
+	if s == nil {
 		return
 	}
-	for _, r := range c.calls.used {
-		dst := form.AppendText(c.note(logAnswer), string(c.calls.key))
-		dst = form.AppendText(form.AppendText(dst, c.cfg.Plan.Nodes()[r.node].Name), r.id[:])
-		dst = binary.AppendVarint(form.AppendTime(dst, c.calls.at), int64(r.answer.Status))
-		dst = form.AppendText(form.AppendText(dst, r.answer.Body), r.answer.Code)
-		c.journal.buf = form.AppendText(dst, r.answer.Text)
+	if len(s.used) == 0 && s.past {
+		c.logAnswer("", &answers.Reply{Answer: &kind.Answer{}})
 	}
-	c.calls.used = c.calls.used[:0]
+	for i := range s.used {
+		c.logAnswer(c.cfg.Plan.Nodes()[s.used[i].Node].Name, &s.used[i])
+	}
+	s.used = s.used[:0]
 }
 
-// answer takes in an answer that an epoch has used.
+func (c *Core) logAnswer(node string, r *answers.Reply) {
+	dst := form.AppendText(c.note(logAnswer), string(c.calls.key))
+	dst = form.AppendText(form.AppendText(dst, node), r.ID[:])
+	dst = binary.AppendVarint(form.AppendTime(dst, c.calls.at), int64(r.Answer.Status))
+	dst = form.AppendText(form.AppendText(dst, r.Answer.Body), r.Answer.Code)
+	c.journal.buf = form.AppendText(dst, r.Answer.Text)
+}
+
+// answer takes in an answer that an epoch has used; one of no node tells its now() alone.
 func (r *Replayer) answer(in *form.Reader) {
 	key, name := boundary.Key(in.Text()), in.Text()
 	var id kind.RequestID
@@ -292,13 +326,11 @@ func (r *Replayer) answer(in *form.Reader) {
 	a.Body, a.Code, a.Text = []byte(in.Text()), in.Text(), in.Text()
 	c := r.c
 	node := slices.IndexFunc(c.cfg.Plan.Nodes(), func(n graph.Node) bool { return n.Name == name })
-	if in.Err != nil || c.calls == nil || node < 0 || !r.fires() {
+	if in.Err != nil || c.calls == nil || node < 0 && name != "" || !r.fires() {
 		return // what is fired anew asks anew
 	}
-	known := c.calls.keys[key]
-	if known == nil {
-		known = &pending{}
-		c.calls.keys[key] = known
+	known := c.calls.book.Open(key, nil)
+	if known.At = at; node >= 0 {
+		c.calls.book.Add(known, answers.Reply{Node: node, ID: id, Answer: a})
 	}
-	known.at, known.replies = at, append(known.replies, reply{node, id, a})
 }

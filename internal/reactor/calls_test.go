@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/reactor/answers"
 )
 
 // callGraph asks for twice of what it is given, and what the answer says of that; other goes on beside it.
@@ -132,8 +133,9 @@ func TestM11CommandsAsk(t *testing.T) {
 	r := newRig(t, callGraph)
 	r.c.Pause(r.now, "op")
 	r.push("a", 3)
+	force := &answers.Epoch{}
 	for n := 0; ; n++ {
-		res, err := r.c.ForceFire(r.now, "", false)
+		res, err := r.forced(force, "")
 		if err == nil {
 			if n != 2 || res.Epoch != 1 {
 				t.Errorf("epoch %d after %d questions", res.Epoch, n)
@@ -143,13 +145,30 @@ func TestM11CommandsAsk(t *testing.T) {
 		if !errors.Is(err, ErrUnanswered) || n > 2 {
 			t.Fatal(err)
 		}
-		r.reply(r.c.Asked()[0])
+		r.reply(force.Asked[0])
 	}
 	r.released()
-	_, err := r.c.FireWith(r.now, "", []boundary.Value{boundary.Int(5)}, false)
-	if !errors.Is(err, ErrUnanswered) || askedFor(r.c.Asked()) != "  5" || r.c.Epoch() != 1 {
-		t.Errorf("%v, asked %s, epoch %d", err, askedFor(r.c.Asked()), r.c.Epoch())
+	with := &answers.Epoch{}
+	err := r.fired(with, boundary.Int(5), false)
+	if !errors.Is(err, ErrUnanswered) || askedFor(with.Asked) != "  5" || r.c.Epoch() != 1 {
+		t.Errorf("%v, asked %s, epoch %d", err, askedFor(with.Asked), r.c.Epoch())
 	}
+}
+
+// forced tries a ForceFire, fired a FireWith of one value.
+func (r *rig) forced(e *answers.Epoch, key boundary.Key) (res FireResult, err error) {
+	err = r.c.Trying(e, func() (err error) {
+		res, err = r.c.ForceFire(r.now, key, false)
+		return err
+	})
+	return res, err
+}
+
+func (r *rig) fired(e *answers.Epoch, v boundary.Value, replace bool) error {
+	return r.c.Trying(e, func() error {
+		_, err := r.c.FireWith(r.now, "anything", []boundary.Value{v}, replace)
+		return err
+	})
 }
 
 // keyedCalls drives a keyed graph that calls: how many keys it looks ahead, and in which order answers come.
@@ -281,7 +300,7 @@ func TestM29WhatIsFiredAnewAsksAnew(t *testing.T) {
 		}
 	}
 	replayer.Done()
-	if len(c.calls.keys) != 0 {
-		t.Errorf("%d keys have answers of before", len(c.calls.keys))
+	if n := c.calls.book.Keys(); n != 0 {
+		t.Errorf("%d keys have answers of before", n)
 	}
 }

@@ -53,7 +53,6 @@ func (c *Core) ForceFire(now time.Time, key boundary.Key, onlyChanged bool) (Fir
 	}
 	c.wake(k)
 	c.emitAll = !onlyChanged
-	c.ask()
 	c.show(CauseForce)
 	ran := c.run(CauseForce)
 	c.emitAll = false
@@ -103,9 +102,7 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	c.prepare(c.epoch, CauseWith)
 	c.ep.Aside = !replace
 	c.cfg.Plan.Run(&k.nodes, &c.ep, &c.res)
-	if c.ask(); c.calls != nil && c.missing() {
-		c.epoch--
-		c.cut.reset()
+	if c.calls != nil && c.postpone(CauseWith) {
 		return FireResult{}, ErrUnanswered
 	}
 	rec := c.record(CauseWith, true)
@@ -121,7 +118,9 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	}
 	c.finish(rec)
 	c.cut.reset()
-	c.answered(key)
+	if replace || c.journal.replay != nil { // the next epoch is about something else, or there is no other
+		c.answered(k.key)
+	}
 	c.handStages()
 	c.logWith(key, values, replace)
 	return c.fireResult(), nil
@@ -222,6 +221,7 @@ func (c *Core) Pause(now time.Time, by string) bool {
 	if c.paused {
 		return false
 	}
+	c.waitAnew()
 	c.paused, c.pausedBy, c.pausedAt = true, by, c.housekeeping()
 	c.changes.head = true
 	c.logPause(by)
@@ -235,6 +235,7 @@ func (c *Core) Resume(now time.Time) bool {
 	if !c.paused {
 		return false
 	}
+	c.waitAnew()
 	c.paused, c.pausedBy, c.pausedAt = false, "", time.Time{}
 	c.changes.head = true
 	c.logResume()
@@ -252,6 +253,7 @@ func (c *Core) Step(now time.Time, n int) error {
 		return err
 	}
 	c.steps = n
+	c.waitAnew()
 	return nil
 }
 

@@ -79,7 +79,8 @@ type Config struct {
 	// EventClock says that engine time is that of the events; see [Core.SetWall].
 	EventClock bool
 	// Answer answers what nodes call for at once, within the epoch, and Asked has nothing; nil where the shell calls.
-	Answer func(node int, r *kind.Request) kind.Answer
+	// An answer that is not in time fails the epoch by its epoch_timeout.
+	Answer func(node int, r *kind.Request) (a kind.Answer, inTime bool)
 }
 
 // Keys is what a keyed reactor needs to know of its keys.
@@ -284,7 +285,7 @@ func NewCore(cfg Config) *Core {
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.guardNeeds = cfg.Plan.GuardNeeds()
 	if cfg.Plan.Calls() {
-		c.calls = &calls{keys: map[boundary.Key]*pending{}}
+		c.calls = &calls{}
 	}
 	c.layOut()
 	c.cut.init(len(cfg.Inputs))

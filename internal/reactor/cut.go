@@ -67,8 +67,11 @@ func (t *cut) reset() {
 // false, with Released handed on in between.
 func (c *Core) Fire(now time.Time) bool {
 	c.advance(now)
-	c.ask()
+	if c.calls != nil {
+		c.calls.missed = false
+	}
 	if c.asked = false; !c.mayFire() {
+		c.waitAnew()
 		return false
 	}
 	for taken, ticked := c.taken, c.ticked; ; {

@@ -80,7 +80,7 @@ func (c *Core) prepare(number int64, cause Cause) {
 	if c.cfg.Mono != nil {
 		c.began = c.cfg.Mono()
 	}
-	c.consult()
+	c.consult(cause)
 }
 
 // works makes what epochs are computed in, before the first.
@@ -138,6 +138,7 @@ func (c *Core) fail(cause Cause, stage, code, reason string) {
 	rec := c.record(cause, stage != "guard")
 	rec.Err, rec.ErrCode = reason, code
 	if c.cfg.HaltOnFailure {
+		c.answered(c.cell.key)
 		c.stay()
 		c.cut.reset()
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,

@@ -65,6 +65,9 @@ func (c *Core) Weigh() (m Weight) {
 	all := c.weighKeys()
 	all.add(c.weighCell(c.shared), 1)
 	m.Keys, m.Queues = all.bytes, all.waits
+	if c.calls != nil {
+		m.Queues += c.calls.book.Weigh()
+	}
 	for i := range c.accs {
 		m.State += weighState(&c.accs[i])
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
@@ -34,11 +35,11 @@ func (p *player) setAnswers(list []Answer) {
 }
 
 // answer answers what a node calls for.
-func (p *player) answer(node int, _ *kind.Request) kind.Answer {
+func (p *player) answer(node int, _ *kind.Request, _ time.Time) (a kind.Answer, inTime bool) {
 	name := p.unit.Plan.Nodes()[node].Name
 	if a, ok := p.answers[name]; ok {
-		return a
+		return a, true
 	}
 	return kind.Answer{Code: webcall.CodeNoAnswer, Text: "the test does not say what " + name +
-		" is answered; add a step before: answers: { " + name + ": { body: … } }"}
+		" is answered; add a step before: answers: { " + name + ": { body: … } }"}, true
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/timeline"
+	"github.com/graphd/graphd/internal/virtual"
 )
 
 // Config is one graph that is run as shards.
@@ -24,7 +24,7 @@ type Config struct {
 	// Start is when time begins; zero: with the first event.
 	Start time.Time
 	// Calls answers what nodes call for, from any shard; see [virtual.Graph].
-	Calls func(node int, r *kind.Request) kind.Answer
+	Calls virtual.Answerer
 	// Release takes what each epoch has put out, in the order of one graph. The messages are its own
 	// until it returns. Letter is told of every dead letter. Both are called by one goroutine, which is not the
 	// caller's; an error ends all.

@@ -19,7 +19,6 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
-	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/sink"
@@ -43,9 +42,11 @@ type Graph struct {
 	// Tap, when given, is told what the graph does on its way.
 	Tap Tap
 	// Calls, when given, answers what nodes call for, within the epoch. Without it such nodes fail.
-	Calls  func(node int, r *kind.Request) kind.Answer
-	err    error
-	rounds int // of the loops, for looking at Interrupt only now and then
+	Calls   Answerer
+	calling int64     // the epoch that has called last, and
+	until   time.Time // when the time of that is up
+	err     error
+	rounds  int // of the loops, for looking at Interrupt only now and then
 
 	handoff accumulator.Handoff
 	letters []checkpoint.DeadLetter

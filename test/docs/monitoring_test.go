@@ -250,7 +250,8 @@ func healthReasons(t *testing.T) []string {
 	table, _, _ = strings.Cut(table, "\n\n")
 	found := map[string]string{}
 	for _, pattern := range []string{"internal/reactor", "internal/lease", "internal/graphrun", "internal/graphrun/*",
-		"internal/live", "internal/checkpoint", "internal/accumulator", "internal/accumulator/pump"} {
+		"internal/graphrun/told/*", "internal/live", "internal/checkpoint", "internal/accumulator",
+		"internal/accumulator/pump"} {
 		files, err := filepath.Glob(pattern + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -77,6 +78,7 @@ func join(sum, s *api.GraphSummary, n int) {
 	d.CheckpointAgeSeconds = greater(d.CheckpointAgeSeconds, s.Durability.CheckpointAgeSeconds)
 	d.CheckpointBytes += s.Durability.CheckpointBytes
 	joinCost(&sum.Cost, &s.Cost)
+	called.Join(sum, s)
 }
 
 // joinCost adds what a shard has cost. What was read was read for all shards of a process at once: see [Across].

@@ -31,6 +31,11 @@ func Refusal(err error) error {
 			Status: http.StatusConflict, Code: "graph_not_running",
 			Detail: "the graph has just stopped; look at its health",
 		}
+	case errors.Is(err, reactor.ErrUnanswered):
+		return &api.Error{Status: http.StatusGatewayTimeout, Code: "call_unanswered",
+			Detail: "nothing was fired, and nothing is changed: " + err.Error() +
+				"; look at what is called, or raise reactor.epoch_timeout",
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &api.Error{
 			Status: http.StatusGatewayTimeout, Code: "command_timeout",

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/quota"
@@ -55,7 +56,7 @@ type Input struct {
 // known all the same.
 func (k *Known) Rest(s api.GraphSummary, health string, why *api.Reason) api.GraphSummary {
 	k.identify(&s)
-	s.Health, s.HealthReason, s.EpochsPerSecond = health, why, 0
+	s.Health, s.HealthReason, s.EpochsPerSecond, s.Calls = health, why, 0, nil
 	return s
 }
 
@@ -85,6 +86,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 	}
 	failing(&sum)
+	called.Tell(&sum, v, now)
 	k.misplaced(&sum, life)
 	held(&sum, v, now)
 	k.slowed(&sum)

@@ -1,18 +1,21 @@
 // Package calls makes the calls that the nodes of a graph ask for, beside the reactor that asks (0285).
 //
 // A [Desk] is told by its reactor what the core has asked for, and gives the core the answers when the reactor looks
-// again. Each node has so many calls on their way as its declaration says, and the rest waits here in order.
+// again. Each node has so many calls on their way as its declaration says, and the rest waits here in order; what no
+// epoch asks for any more by then is not called for. A [Command] is an epoch that somebody commands, and waits for.
 //
 // # Concurrency
 //
-// A Desk is for the reactor's goroutine, but for Changed and Told. Each call is a goroutine of its own, which ends
+// A Desk is for the reactor's goroutine, but for Command and Told. Each call is a goroutine of its own, which ends
 // with the call or with Close, and is joined by Close.
 package calls
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -31,6 +34,8 @@ type Desk struct {
 	out   sync.WaitGroup
 	ctx   context.Context
 	end   context.CancelFunc
+	// commands are commanded epochs that have missed an answer, of callers that may have gone.
+	commands []*Command
 
 	mu      sync.Mutex
 	came    []outcome     // and not taken
@@ -43,8 +48,20 @@ type line struct {
 	client  kind.Client
 	most    int
 	under   int // calls that are on their way
-	waiting []reactor.Ask
+	waiting []placed
 	known   map[question]bool // that wait or are on their way
+	epoch   int64             // before the next, when that was first seen to wait for an answer of the node
+
+	// What an operator sees: how many calls are on their way and wait, and since when, in Unix nanoseconds, the next
+	// epoch waits for one; 0 while it does not.
+	out, queued atomic.Int32
+	since       atomic.Int64
+}
+
+// placed is a question that waits for its turn; ahead is that it is of an epoch behind the next.
+type placed struct {
+	reactor.Ask
+	ahead bool
 }
 
 type question struct {
@@ -84,6 +101,7 @@ func (d *Desk) Take() bool {
 	if d == nil {
 		return false
 	}
+	d.forget()
 	d.mu.Lock()
 	came, changed := d.came, d.changed
 	if len(came) > 0 {
@@ -109,41 +127,102 @@ func (d *Desk) Take() bool {
 	return true
 }
 
-// Place has questions asked.
-func (d *Desk) Place(asks []reactor.Ask) {
-	if d == nil {
-		return
-	}
+// place has questions asked; ahead is that they are of epochs behind the next.
+func (d *Desk) place(asks []reactor.Ask, ahead bool) {
 	for i := range asks {
-		l, q := d.lines[asks[i].Node], question{asks[i].Key, asks[i].Request.ID()}
+		l, q := d.lines[asks[i].Node], question{asks[i].Key, asks[i].ID}
 		if l.known[q] {
+			if !ahead && l.hasten(q) {
+				d.begin(asks[i].Node)
+			}
 			continue
 		}
 		l.known[q] = true
-		l.waiting = append(l.waiting, asks[i])
+		l.waiting = append(l.waiting, placed{asks[i], ahead})
 		d.begin(asks[i].Node)
 	}
+}
+
+// hasten has a question asked as one of the next epoch, if it waits as one behind that.
+func (l *line) hasten(q question) bool {
+	for i := range l.waiting {
+		if w := &l.waiting[i]; w.ahead && w.Key == q.key && w.ID == q.id {
+			w.ahead = false
+			return true
+		}
+	}
+	return false
 }
 
 // Look asks what the core has asked for since it last fired, and what it will ask for next. While it does not fire with
 // what has come, in a pause for one, nothing more is asked.
 func (d *Desk) Look() {
-	if d != nil && !d.news && d.core.Asking() {
-		d.Place(d.core.Asked())
-		d.Place(d.core.Ahead(d.ahead))
+	if d == nil {
+		return
 	}
+	asking := d.core.Asking()
+	if asking && !d.news {
+		d.place(d.core.Asked(), false)
+		d.place(d.core.Ahead(d.ahead), true)
+	}
+	for node, l := range d.lines { // each by itself: the order does not matter
+		l.notice(asking && slices.ContainsFunc(d.core.Asked(), func(a reactor.Ask) bool { return a.Node == node }),
+			d.core.Epoch())
+	}
+}
+
+// notice notes whether the epoch behind this one waits for an answer of the node.
+func (l *line) notice(waits bool, epoch int64) {
+	switch {
+	case !waits:
+		l.since.Store(0)
+	case l.since.Load() == 0 || l.epoch != epoch:
+		l.since.Store(time.Now().UnixNano())
+	}
+	l.epoch = epoch
 }
 
 // begin makes calls of a node while there is room.
 func (d *Desk) begin(node int) {
 	l := d.lines[node]
-	for l.under < l.most && len(l.waiting) > 0 {
-		ask := l.waiting[0]
-		l.waiting[0] = reactor.Ask{}
-		l.waiting = l.waiting[1:]
+	for l.under < l.most {
+		ask, ok := l.next(d.core)
+		if !ok {
+			break
+		}
 		l.under++
 		d.out.Go(func() { d.call(l.client, &ask) })
 	}
+	l.out.Store(int32(l.under))
+	l.queued.Store(int32(len(l.waiting)))
+}
+
+// next is the first question that is to be asked now. What no epoch wants any more goes, and what is asked ahead stays
+// while there are as many answers as there may be.
+func (l *line) next(core *reactor.Core) (ask reactor.Ask, ok bool) {
+	for i := 0; i < len(l.waiting); {
+		w := l.waiting[i]
+		wanted := core.Wanted(&w.Ask)
+		if wanted && w.ahead && core.Brimful() {
+			i++
+			continue
+		}
+		l.remove(i)
+		if wanted {
+			return w.Ask, true
+		}
+		delete(l.known, question{w.Key, w.ID})
+	}
+	return ask, false
+}
+
+func (l *line) remove(i int) {
+	if i > 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		return
+	}
+	l.waiting[0] = placed{}
+	l.waiting = l.waiting[1:]
 }
 
 func (d *Desk) call(client kind.Client, ask *reactor.Ask) {
@@ -158,7 +237,7 @@ func (d *Desk) call(client kind.Client, ask *reactor.Ask) {
 		answer = kind.Answer{Code: "call_failed", Text: err.Error()}
 	}
 	d.mu.Lock()
-	d.came = append(d.came, outcome{ask.Node, question{ask.Key, ask.Request.ID()}, answer, none})
+	d.came = append(d.came, outcome{ask.Node, question{ask.Key, ask.ID}, answer, none})
 	d.mu.Unlock()
 	d.wake()
 }
@@ -195,8 +274,8 @@ func (d *Desk) Stir() {
 	}
 }
 
-// Changed is closed when the core has been given answers.
-func (d *Desk) Changed() <-chan struct{} {
+// coming is closed when the core is next given answers.
+func (d *Desk) coming() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.changed
@@ -209,7 +288,12 @@ func (d *Desk) Told() map[string]kind.Told {
 	}
 	all := make(map[string]kind.Told, len(d.lines))
 	for _, l := range d.lines {
-		all[l.name] = l.client.Told()
+		t := l.client.Told()
+		t.Out, t.Waiting = int(l.out.Load()), int(l.queued.Load())
+		if since := l.since.Load(); since != 0 {
+			t.WaitedFor = time.Unix(0, since)
+		}
+		all[l.name] = t
 	}
 	return all
 }

@@ -192,7 +192,6 @@ func TestNoDesk(t *testing.T) {
 	d := New(reactor.NewCore(u.Reactor()), nil)
 	d.Stir()
 	d.Tried()
-	d.Place(nil)
 	d.Look()
 	d.Close()
 	if d != nil || d.Take() || d.Waits() || d.Holds() || d.Told() != nil {

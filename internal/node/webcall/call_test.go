@@ -201,8 +201,12 @@ func TestRetries(t *testing.T) {
 			got = codeOf(err)
 		}
 		told := client.Told()
+		row := int64(0)
+		if err != nil {
+			row = c.asked
+		}
 		if got != c.want || asked.Load() != c.asked || told.Calls != 1 || told.Retries != c.asked-1 ||
-			told.Failed == 0 != (err == nil) {
+			told.Failed == 0 != (err == nil) || told.Row != int(row) || told.Retrying != 0 {
 			t.Errorf("%v: %s after %d requests, want %s after %d; told %+v", c.status, got, asked.Load(), c.want,
 				c.asked, told)
 		}

@@ -68,6 +68,12 @@ func (c *client) Call(ctx context.Context, r *kind.Request) (kind.Answer, error)
 // ask tries until there is an answer, it is not worth trying again, or ctx has ended.
 func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) {
 	pause := pauses(c.retry)
+	retrying := 0
+	defer func() {
+		c.mu.Lock()
+		c.told.Retrying -= retrying
+		c.mu.Unlock()
+	}()
 	for tries := 1; ; tries++ {
 		trial, open := c.breaker.begin(time.Now())
 		if open {
@@ -88,6 +94,9 @@ func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) 
 			return a, nil
 		}
 		c.mu.Lock()
+		c.told.Retrying += 1 - retrying
+		retrying = 1
+		c.told.Row++
 		c.told.Retries++
 		c.told.Seconds += took.Seconds()
 		c.told.Trouble = troubleOf(c.base.Host, &a)
@@ -171,7 +180,10 @@ func (c *client) tell(a *kind.Answer, took time.Duration, failed bool) {
 	c.told.Calls++
 	c.told.Seconds += took.Seconds()
 	c.told.Trouble = ""
-	if failed {
+	c.told.Row++
+	if !failed {
+		c.told.Row = 0
+	} else {
 		c.told.Failed++
 		c.told.Trouble = troubleOf(c.base.Host, a)
 	}

@@ -122,7 +122,7 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Filtered),
 			terminal.Number(o.Pending), terminal.Number(o.Failed), term.Clip(trouble, 60))
 	}
-	for _, t := range []*terminal.Table{accs, outs} {
+	for _, t := range []*terminal.Table{accs, calls(term, g), outs} {
 		if err := term.Section(t); err != nil {
 			return err
 		}
@@ -131,6 +131,25 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 		return nil
 	}
 	return Shards(term, g.Shards)
+}
+
+// calls are what nodes have called, a line for each that calls out.
+func calls(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
+	t := terminal.NewTable("NODE", "CALLS OUT", "WAITING", "ANSWERED", "FAILED", "RETRIES", "REMEMBERED", "TROUBLE").
+		Numbers(1, 2, 3, 4, 5, 6)
+	for i := range g.Calls {
+		c := &g.Calls[i]
+		trouble := terminal.Or(c.Error, "-")
+		if c.BreakerOpen {
+			trouble = "breaker open: " + trouble
+		}
+		if c.AwaitedSince != nil {
+			trouble = "awaited " + term.Ago(c.AwaitedSince) + "; " + trouble
+		}
+		t.Row(c.Node, terminal.Number(c.Out), terminal.Number(c.Waiting), terminal.Number(c.Answered),
+			terminal.Number(c.Failed), terminal.Number(c.Retries), terminal.Number(c.Cached), term.Clip(trouble, 60))
+	}
+	return t
 }
 
 // stopped says who has stopped a part, and since when.
