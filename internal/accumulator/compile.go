@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/graphd/graphd/internal/accumulator/eventschema"
 	"github.com/graphd/graphd/internal/accumulator/eventtime"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/partitioner"
+	"github.com/graphd/graphd/internal/eventschema"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
@@ -103,7 +103,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 	event := o.Event
 	var ds spec.Diagnostics
 	if a.Schema != nil {
-		s, err := eventschema.Compile(a.Schema)
+		s, err := eventschema.Compile(a.Schema, "the event")
 		if err != nil {
 			ds = append(ds, fold.Diagnostic(a.SchemaPos, "schema_invalid", err.Error()))
 		}

@@ -23,7 +23,7 @@ var layers = []struct {
 	{0, "internal/policy"}, {0, "internal/access"}, {0, "internal/audit"}, {0, "internal/rates"}, {0, "internal/quota"},
 	{0, "internal/timeline"}, {0, "internal/rest"}, {0, "internal/reread"}, {0, "examples"},
 	{1, "internal/expression"}, {1, "internal/checkpoint"}, {1, "internal/certificate"}, {1, "internal/issuer"},
-	{1, "internal/trace"}, {1, "internal/includes"},
+	{1, "internal/trace"}, {1, "internal/includes"}, {1, "internal/eventschema"},
 	{2, "internal/kind"}, {2, "internal/gate"}, {2, "internal/placement"}, {2, "internal/pushkey"},
 	{2, "internal/folder"},
 	{3, "internal/node/"}, {3, "internal/node/wasm"}, {3, "internal/graph"}, {3, "internal/accumulator"},

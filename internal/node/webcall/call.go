@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/eventschema"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
@@ -24,6 +25,7 @@ const (
 	CodeOpen      = "circuit_open"
 	CodeTooLarge  = "answer_too_large"
 	CodeNotText   = "answer_unreadable"
+	CodeInvalid   = "answer_invalid" // it is not what its schema says
 	CodeBadTarget = "bad_request_target"
 	CodeNoCalls   = "no_calls"  // in a run that calls nobody
 	CodeNoAnswer  = "no_answer" // in a test that does not say what is answered
@@ -35,6 +37,7 @@ type call struct {
 	retry    spec.Retry
 	guard    *outbound.Guard
 	base     *url.URL
+	schema   *eventschema.Schema // of an answer's body; nil for none
 	programs []*expression.Program
 	ends     []int // by program, where its part of the node's memories ends; nil when none remembers anything
 	// The places of the terms in programs; -1 for none.
@@ -46,7 +49,8 @@ var _ kind.Caller = (*call)(nil)
 func newCall(c Declared, parts kind.Parts, guard *outbound.Guard) *call {
 	e := &call{cfg: c, retry: parts.Retry, guard: guard, programs: parts.Programs, path: -1, body: -1,
 		cache: -1}
-	e.base, _ = url.Parse(c.URL) // the decoder has looked at it
+	e.base, _ = url.Parse(c.URL) // the decoder has looked at it, and the check at the schema
+	e.schema, _ = c.schema()
 	next := 0
 	for _, at := range []struct {
 		term  *int
@@ -171,6 +175,12 @@ func (e *call) Answered(a *kind.Answer) (boundary.Value, error) {
 		return boundary.Value{}, &expression.EvalError{Code: a.Code, Text: a.Text}
 	}
 	body, err := e.bodyOf(a.Body)
+	if err == nil && e.schema != nil {
+		if fault := e.schema.Check(body); fault != "" {
+			return boundary.Value{}, &expression.EvalError{Code: CodeInvalid, Text: "what " + e.base.Host +
+				" answered is not what schema says: " + fault}
+		}
+	}
 	if err != nil || e.cfg.Answer == "body" {
 		return body, err
 	}

@@ -148,6 +148,11 @@ func TestAnswers(t *testing.T) {
 		{Declared{}, 503, "", "http_503"},
 		{Declared{Accept: []int{404}}, 404, `{"why":"gone"}`, `{"why":"gone"}`},
 		{Declared{Answer: "full", Accept: []int{404}}, 404, "x", `{"body":"x","status":404}`},
+		{Declared{Schema: risk}, 200, `{"risk": 5}`, `{"risk":5}`},
+		{Declared{Schema: risk, Answer: "full"}, 200, `{"risk": 5}`, `{"body":{"risk":5},"status":200}`},
+		{Declared{Schema: risk}, 200, `{"risk": "high"}`, CodeInvalid},
+		{Declared{Schema: risk}, 204, "", CodeInvalid},
+		{Declared{Schema: risk}, 404, `{"why":"hunter2"}`, "http_404"},
 		{Declared{}, 200, `"` + strings.Repeat("x", 2000) + `"`, CodeTooLarge},
 	} {
 		c.declared.URL = serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,8 @@
 // 429, 5xx, no answer within `timeout` and a lost connection are tried again as `retry` says, no sooner than
 // Retry-After asks for.
 //
-// No error of this package holds the URL, a header or the body: there may be secrets in them.
+// No error of this package holds the URL, a header or a body: there may be secrets in them. One about an answer that
+// is not what its schema says may hold what is wrong in it.
 //
 // # Concurrency
 //
@@ -18,11 +19,14 @@ package webcall
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/eventschema"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/outbound"
@@ -47,11 +51,39 @@ func Kind(guard *outbound.Guard, network bool) kind.Node {
 		decode.MappingOf("node_http_cache", cacheFields, nil),
 		decode.MappingOf("node_http_breaker", breakerFields, nil)))
 	declared := decode.NewKind("http", about, defaults, readDeclared)
-	result := func(Declared, []*expression.Program) expression.Type { return expression.Any() }
 	compile := func(c Declared, parts kind.Parts) kind.Evaluator {
 		return newCall(c, parts, guard.For(network && parts.File == ""))
 	}
-	return kind.NewNode(declared, kind.Unchecked, remarks, result, compile)
+	return kind.NewNode(declared, check, remarks, result, compile)
+}
+
+// check says what is wrong with the schema of the answers.
+func check(c Declared, at kind.Place) spec.Diagnostics {
+	if _, err := c.schema(); err != nil {
+		return at.Mistake("schema_invalid", err.Error())
+	}
+	return nil
+}
+
+// schema is that of the answers, nil for none.
+func (c Declared) schema() (*eventschema.Schema, error) {
+	if c.Schema == nil {
+		return nil, nil
+	}
+	return eventschema.Compile(c.Schema, "the answer")
+}
+
+// result is the type of the node's value.
+func result(c Declared, _ []*expression.Program) expression.Type {
+	body := expression.Any()
+	if c.Schema != nil {
+		body = expression.FromSchema(c.Schema)
+	}
+	if c.Answer == "body" {
+		return body
+	}
+	fields := map[string]expression.Type{"status": expression.Of(boundary.KindInt), "body": body}
+	return expression.ObjectOf(fields, false)
 }
 
 // Declared is the node as a declaration describes it.
@@ -69,6 +101,7 @@ type Declared struct {
 	MaxAnswer   int64
 	Accept      []int  // statuses beside 2xx that are answers
 	Answer      string // "body" (default) or "full"
+	Schema      any    // JSON Schema of an answer's body; nil for none
 	Cache       Cache
 	Breaker     Breaker
 }
@@ -119,6 +152,11 @@ var (
 		}},
 		{Name: "accept", Read: readAccept},
 		{Name: "answer", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, answers, &c.Answer) }},
+		{Name: "schema", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			if d.Mapping(v, "a JSON Schema, as a mapping") {
+				c.Schema, _ = d.Free(v)
+			}
+		}},
 		{Name: "cache", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Cache.Max = 10_000
 			decode.Object(d, v, "cache", cacheFields, &c.Cache)
@@ -190,6 +228,9 @@ func (c Declared) Canonical(t *meaning.Tree, name string) {
 		t.Number("accept["+strconv.Itoa(i)+"]", int64(status))
 	}
 	t.Text("answer", c.Answer)
+	if c.Schema != nil {
+		t.Free("schema", c.Schema)
+	}
 	if c.Cache != (Cache{}) {
 		b := t.Branch("cache")
 		b.Expr("key", c.Cache.Key.Text)
@@ -205,7 +246,15 @@ func (c Declared) Canonical(t *meaning.Tree, name string) {
 
 // Identity implements [spec.NodeConfig]: what makes another value of the same answers.
 func (c Declared) Identity() string {
-	return fmt.Sprintf("%s %s %v", c.URL, c.Answer, c.Accept)
+	schema := ""
+	if c.Schema != nil {
+		text, err := json.Marshal(c.Schema)
+		if err != nil {
+			return "" // it is no JSON, and refused by the check
+		}
+		schema = " " + string(text)
+	}
+	return fmt.Sprintf("%s %s %v%s", c.URL, c.Answer, c.Accept, schema)
 }
 
 // The terms of a node, behind which its query has one for each parameter.

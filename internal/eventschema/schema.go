@@ -1,4 +1,4 @@
-// Package eventschema checks events against the JSON Schema of a declaration.
+// Package eventschema checks events, and answers of what nodes call, against the JSON Schema of a declaration.
 //
 // Nearly every schema is made of a few keywords, and nearly every event conforms: a quick
 // check admits those without turning the event into Go maps. What it does not admit, or a
@@ -31,6 +31,7 @@ var errRemoteRef = errors.New("a $ref must stay within the schema; put what it r
 type Schema struct {
 	quick *quick // nil when the schema says more than quick understands
 	full  *jsonschema.Schema
+	of    string
 }
 
 // refuseLoader answers every reference to another document.
@@ -40,8 +41,8 @@ func (refuseLoader) Load(string) (any, error) { return nil, errRemoteRef }
 
 // Compile compiles a schema: nested map[string]any, []any and scalars. Validating a
 // declaration does no I/O, so a reference that leaves the schema is an error. The error is
-// one line, for the author of the schema.
-func Compile(document any) (*Schema, error) {
+// one line, for the author of the schema. of is what is checked, in words, such as "the event".
+func Compile(document any, of string) (*Schema, error) {
 	// The document's own numbers and maps are whatever its decoder made; the validator
 	// wants what its own decoder makes.
 	text, err := json.Marshal(document)
@@ -62,7 +63,7 @@ func Compile(document any) (*Schema, error) {
 	if err != nil {
 		return nil, tidy(err)
 	}
-	return &Schema{quick: newQuick(doc), full: full}, nil
+	return &Schema{quick: newQuick(doc), full: full, of: of}, nil
 }
 
 // tidy makes one line of the validator's errors, without the name it knows the schema by.
@@ -71,7 +72,7 @@ func tidy(err error) error {
 		return errRemoteRef
 	}
 	if invalid := new(jsonschema.SchemaValidationError); errors.As(err, &invalid) {
-		return errors.New(explain(invalid.Err))
+		return errors.New(explain(invalid.Err, "the schema"))
 	}
 	return errors.New(oneLine(strings.ReplaceAll(err.Error(), schemaURL, "")))
 }
@@ -98,11 +99,11 @@ func (s *Schema) Check(v boundary.Value) string {
 	if err == nil {
 		return ""
 	}
-	return explain(err)
+	return explain(err, s.of)
 }
 
-// explain is the first concrete fault that the validator found, with its place in the event.
-func explain(err error) string {
+// explain is the first concrete fault that the validator found, with its place in what was checked.
+func explain(err error, of string) string {
 	var fault *jsonschema.ValidationError
 	if !errors.As(err, &fault) {
 		return oneLine(err.Error())
@@ -110,7 +111,7 @@ func explain(err error) string {
 	for len(fault.Causes) > 0 {
 		fault = fault.Causes[0]
 	}
-	at := "the event"
+	at := of
 	if len(fault.InstanceLocation) > 0 {
 		at = strings.Join(fault.InstanceLocation, ".")
 	}

@@ -36,7 +36,7 @@ func TestQuickAgreesWithFull(t *testing.T) {
 		`9007199254740992`, `9007199254740994`, `true`, `"x"`,
 	}
 	for _, text := range schemas {
-		s, err := Compile(parse(t, text))
+		s, err := Compile(parse(t, text), "the event")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestCompileErrors(t *testing.T) {
 		`{"$schema":"https://example.com/meta"}`: "$ref",
 		`7`:                                      "",
 	} {
-		s, err := Compile(parse(t, text))
+		s, err := Compile(parse(t, text), "the event")
 		if err == nil || s != nil {
 			t.Errorf("%s is no error", text)
 			continue
@@ -91,7 +91,7 @@ func TestCompileErrors(t *testing.T) {
 			t.Errorf("%s: got %q, want something with %q", text, got, want)
 		}
 	}
-	if _, err := Compile(map[string]any{"a": make(chan int)}); err == nil {
+	if _, err := Compile(map[string]any{"a": make(chan int)}, "the event"); err == nil {
 		t.Error("what is not JSON is no error")
 	}
 }
@@ -100,7 +100,8 @@ func TestCompileErrors(t *testing.T) {
 func TestTimesAreTexts(t *testing.T) {
 	t.Parallel()
 	s, err := Compile(
-		parse(t, `{"items":{"type":"string"},"properties":{"at":{"type":"string","format":"date-time"}}}`))
+		parse(t, `{"items":{"type":"string"},"properties":{"at":{"type":"string","format":"date-time"}}}`),
+		"the event")
 	if err != nil {
 		t.Fatal(err)
 	}
