@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,32 +26,59 @@ const few, slow = 20_000, 500
 
 // TestQueries: what comes out of every query is what its plain program says.
 func TestQueries(t *testing.T) {
-	dir := t.TempDir()
-	if err := newGenerator(slow).write(dir, few); err != nil {
-		t.Fatal(err)
-	}
+	dir := events(t, slow)
 	for _, q := range queries() {
 		t.Run(q.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-			defer cancel()
-			want, got := tallies(&q)
-			var wanted, had []string
-			want.look = func(text []byte) { wanted = append(wanted, string(text)) }
-			got.look = func(text []byte) { had = append(had, string(text)) }
-			if err := q.plainOver(dir, want.plain); err != nil {
-				t.Fatal(err)
-			}
-			if err := q.graphdOver(ctx, dir, got); err != nil {
-				t.Fatal(err)
-			}
-			if want.n < 4 && q.name != "q15" {
-				t.Errorf("%d values show nothing", want.n)
-			}
-			if text := got.differs(want); text != "" {
-				t.Errorf("it puts out %s; missing: %v; too many: %v", text, without(wanted, had), without(had, wanted))
-			}
+			same(t, &q, dir)
 		})
+	}
+}
+
+// TestClosing: a bid that comes in the millisecond in which its auction expires is in time. There are some where
+// the events are dense.
+func TestClosing(t *testing.T) {
+	dir := events(t, 10_000)
+	for _, q := range queries() {
+		if slices.Contains([]string{"q4", "q6", "q9"}, q.name) {
+			t.Run(q.name, func(t *testing.T) {
+				t.Parallel()
+				same(t, &q, dir)
+			})
+		}
+	}
+}
+
+// events are few, so many of them a second.
+func events(t *testing.T, rate int64) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := newGenerator(rate).write(dir, few); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// same holds that what comes out of a query is what its plain program says.
+func same(t *testing.T, q *query, dir string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	want, got := tallies(q)
+	var wanted, had []string
+	want.look = func(text []byte) { wanted = append(wanted, string(text)) }
+	got.look = func(text []byte) { had = append(had, string(text)) }
+	if err := q.plainOver(dir, want.plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.graphdOver(ctx, dir, got); err != nil {
+		t.Fatal(err)
+	}
+	if want.n < 4 && q.name != "q15" {
+		t.Errorf("%d values show nothing", want.n)
+	}
+	if text := got.differs(want); text != "" {
+		t.Errorf("it puts out %s; missing: %v; too many: %v", text, without(wanted, had), without(had, wanted))
 	}
 }
 
@@ -73,10 +101,7 @@ func without(a, b []string) (of []string) {
 func TestEvents(t *testing.T) {
 	var sums [2][sha256.Size]byte
 	for i := range sums {
-		dir := t.TempDir()
-		if err := newGenerator(slow).write(dir, few); err != nil {
-			t.Fatal(err)
-		}
+		dir := events(t, slow)
 		var all bytes.Buffer
 		for _, stream := range streams() {
 			path := filepath.Join(dir, stream+".ndjson")

@@ -73,8 +73,8 @@ func unsaid() [][2]string {
 
 func (q *query) declaration() ([]byte, error) { return declarations.ReadFile(q.name + ".yaml") }
 
-// lines is how long the declaration is, without what is empty or a comment.
-func (q *query) lines() (n int, err error) {
+// length is how many lines the declaration has, without what is empty or a comment.
+func (q *query) length() (n int, err error) {
 	text, err := q.declaration()
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
