@@ -97,28 +97,49 @@ func (d *daemon) used() (time.Duration, error) {
 	return u.CPU, err
 }
 
+// received is how many events the shards have received that run here.
+func (d *daemon) received(ctx context.Context) (events int64, err error) {
+	text, err := d.send(ctx, "GET", "/metrics", "")
+	for line := range strings.Lines(string(text)) {
+		if name, count, ok := strings.Cut(line, " "); ok && strings.HasPrefix(name, "graphd_events_received_total{") {
+			n, _ := strconv.ParseFloat(strings.TrimSpace(count), 64)
+			events += int64(n)
+		}
+	}
+	return events, err
+}
+
 // ask sends a request, and decodes the answer where out is not nil.
 func (d *daemon) ask(ctx context.Context, method, path, body string, out any) error {
+	text, err := d.send(ctx, method, path, body)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// send sends a request, and answers with what was answered.
+func (d *daemon) send(ctx context.Context, method, path, body string) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, d.url+path, strings.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
+	answer, err = io.ReadAll(res.Body)
 	if err == nil && res.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s: %s", res.Status, text)
-	}
-	if err == nil && out != nil {
-		err = json.Unmarshal(text, out)
+		err = fmt.Errorf("%s: %s", res.Status, answer)
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	return nil
+	return answer, nil
 }

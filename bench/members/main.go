@@ -101,7 +101,8 @@ func (c *config) measure(ctx context.Context) (err error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", all[i].name, err)
 			}
-			fmt.Fprintf(os.Stderr, "%s: %.1f s, CPU %v\n", all[i].name, t.wall.Seconds(), t.cpu)
+			fmt.Fprintf(os.Stderr, "%s: %.1f s, all could read after %.1f, CPU %v\n", all[i].name, t.wall.Seconds(),
+				t.first.Seconds(), t.cpu)
 			took[i] = append(took[i], t)
 		}
 	}

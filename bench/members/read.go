@@ -58,7 +58,8 @@ func contenders() []contender {
 
 // taken is what a contender took once.
 type taken struct {
-	wall         time.Duration // from the declaration to the last record
+	wall         time.Duration // until the last record, from when all members could read
+	first        time.Duration // before that: from the broker's going on until each of them had read something
 	cpu          []time.Duration
 	broker, base time.Duration
 	own          []int64         // records of each member's own shards
@@ -146,8 +147,34 @@ func (w *world) read(ctx context.Context, c *contender) (t taken, err error) {
 	if err := until(ctx, func() (bool, error) { return w.placed(ctx, all, by, &t) }); err != nil {
 		return t, err
 	}
+	if err := w.connect(ctx, all, &t); err != nil {
+		return t, err
+	}
 	err = w.time(ctx, all, by, c.name, &t)
 	return t, err
+}
+
+// connect has the broker go on, and waits until each member has read something of the graph, which does not fire yet.
+// Members that have asked a broker in vain ask again after a while, each after another one: that is no matter of
+// reading either. What they read meanwhile has room in front of the shards, 1,024 records of each at most.
+func (w *world) connect(ctx context.Context, all []*daemon, t *taken) error {
+	if err := all[0].ask(ctx, "POST", "/v1/graphs/totals/pause", "", nil); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.kafka.Resume(0); err != nil {
+		return fmt.Errorf("have the broker go on: %w", err)
+	}
+	for _, d := range all {
+		if err := until(ctx, func() (bool, error) {
+			n, err := d.received(ctx)
+			return n > 0, err
+		}); err != nil {
+			return err
+		}
+	}
+	t.first = time.Since(began)
+	return nil
 }
 
 // time takes how long the members read, what it takes of the processors, and what they take afterwards.
@@ -157,8 +184,8 @@ func (w *world) time(ctx context.Context, all []*daemon, by *dealt, name string,
 		return err
 	}
 	began := time.Now()
-	if err := w.kafka.Resume(0); err != nil {
-		return fmt.Errorf("have the broker go on: %w", err)
+	if err := all[0].ask(ctx, "POST", "/v1/graphs/totals/resume", "", nil); err != nil {
+		return err
 	}
 	recorded := make(chan error, 1)
 	go func() { recorded <- w.record(ctx, all[0], name) }() // awaited below

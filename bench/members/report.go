@@ -21,7 +21,7 @@ func (c *config) print(w io.Writer, all []contender, took [][]taken) error {
 		"member has one core, taskset: %v\n\n", runtime.Version(), runtime.NumCPU(), first, c.events, symbols, shards,
 		shards, c.rounds, c.taskset != "")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "members\twall s\tevents/s\tx one\tCPU s of each\tof its own\tbroker\tdatabase\t"+
+	fmt.Fprintln(t, "members\twall s\tfirst s\tleast s\tevents/s\tx one\tCPU s of each\tof its own\tbroker\tdatabase\t"+
 		"events/CPU s\tx one\t")
 	var wall, cpu float64 // of one
 	mids := map[string]taken{}
@@ -33,9 +33,9 @@ func (c *config) print(w io.Writer, all []contender, took [][]taken) error {
 		if len(mid.cpu) == 1 {
 			wall, cpu = rate, busy
 		}
-		fmt.Fprintf(t, "%s\t%.1f\t%.0f\t%.2f\t%s\t%s\t%.1f\t%.1f\t%.0f\t%.2f\t\n", all[i].name, mid.wall.Seconds(),
-			rate, rate/wall, seconds(mid.cpu), c.portions(mid.own), mid.broker.Seconds(), mid.base.Seconds(),
-			busy, busy/cpu)
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.2f\t%s\t%s\t%.1f\t%.1f\t%.0f\t%.2f\t\n", all[i].name,
+			mid.wall.Seconds(), mid.first.Seconds(), mid.least().Seconds(), rate, rate/wall, seconds(mid.cpu),
+			c.portions(mid.own), mid.broker.Seconds(), mid.base.Seconds(), busy, busy/cpu)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -45,6 +45,16 @@ func (c *config) print(w io.Writer, all []contender, took [][]taken) error {
 		"read as far as\nits key; %.2f µs of one of its own where the topic is partitioned. A member at rest takes "+
 		"%.1f %% of a core.\n\n", costs.own, costs.foreign, costs.partitioned, 100*costs.rest)
 	return costs.print(w)
+}
+
+// least is the least wall time that this can take on this machine: a member has one core, and the broker and the
+// database are on the same cores.
+func (t *taken) least() time.Duration {
+	all := t.broker + t.base
+	for _, d := range t.cpu {
+		all += d
+	}
+	return max(slices.Max(t.cpu), all/time.Duration(runtime.NumCPU()))
 }
 
 // costs are those of an event, from one member and from one that has few shards and reads everything.
