@@ -35,7 +35,8 @@ import (
 const (
 	blockEvents = 512
 	blockBytes  = 128 << 10
-	spareBlocks = 3 // beside those that are decoded: one is cut, one is taken, one is between them
+	spareBlocks = 5 // beside those that are decoded: one is cut, one is taken, one is between them, and two more
+	spentBlocks = 3 // are given back at a time: a reader that waits for room is not woken for each of them
 )
 
 // Source is one input's events in order; see [job.Reader]. It is called by one goroutine at a time.
@@ -92,8 +93,9 @@ type Input struct {
 	work  chan *block // to be decoded
 	ready chan *block // in the order of the input
 
-	block *block // that Next is at
-	at    int    // which of its events is the next
+	block *block   // that Next is at
+	at    int      // which of its events is the next
+	spent []*block // taken, and not given back
 
 	cut *block // the reader's, which is being filled
 }
@@ -131,7 +133,12 @@ func (in *Input) Next() (*Event, error) {
 				return nil, b.err
 			}
 			in.block = nil
-			in.free <- b
+			if in.spent = append(in.spent, b); len(in.spent) == spentBlocks {
+				for _, b := range in.spent {
+					in.free <- b
+				}
+				in.spent = in.spent[:0]
+			}
 		}
 		var b *block
 		select {

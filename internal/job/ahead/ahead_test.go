@@ -104,19 +104,19 @@ func TestM51WhatIsReadAheadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &numbers{}
 		in := ahead.Read(t.Context(), src, all)
-		const blocks, events = 2 + 3, 512
+		const blocks, spent, events = 2 + 5, 3, 512
 		synctest.Wait()
 		if n := src.given.Load(); n != blocks*events+1 {
 			t.Errorf("%d events were read ahead, want %d and the one that finds no room", n, blocks*events)
 		}
-		for range events + 1 { // the last of them is of the second block: the first can be used again
+		for range spent*events + 1 { // the last of them is of the next block: those before it can be used again
 			if _, err := in.Next(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		synctest.Wait()
-		if n := src.given.Load(); n != (blocks+1)*events+1 {
-			t.Errorf("%d events were read when one block had been taken, want %d", n, (blocks+1)*events+1)
+		if n := src.given.Load(); n != (blocks+spent)*events+1 {
+			t.Errorf("%d events were read when %d blocks had been taken, want %d", n, spent, (blocks+spent)*events+1)
 		}
 		in.Stop()
 		if _, err := in.Next(); err == nil {
