@@ -40,7 +40,11 @@ func Short(s string, i int) (n Number, end int, ok bool) {
 	if s[i] == '-' {
 		first++
 	}
-	mant, point := digits(s, first, 0)
+	mant, point := uint64(0), first
+	if last := first + 7; last < len(s) && s[last]-'0' <= 9 {
+		mant, point = eight(s, first)
+	}
+	mant, point = digits(s, point, mant)
 	whole := point - first
 	next := byte(0)
 	if point < len(s) {
@@ -119,6 +123,21 @@ func digits(s string, i int, mant uint64) (uint64, int) {
 		mant = mant*10 + uint64(s[i]-'0')
 	}
 	return mant, i
+}
+
+// eight is digits of no more than the next eight, and of none where they are not all digits: two, four and eight of
+// them are put together at a time.
+func eight(s string, i int) (mant uint64, end int) {
+	s = s[i : i+8]
+	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	if w&high != zeros || (w+0x0606060606060606)&high != zeros {
+		return 0, i
+	}
+	w = (w & 0x0f0f0f0f0f0f0f0f) * (1<<8*10 + 1) >> 8
+	w = (w & 0x00ff00ff00ff00ff) * (1<<16*100 + 1) >> 16
+	return (w & 0x0000ffff0000ffff) * (1<<32*10000 + 1) >> 32, i + 8
 }
 
 // exponent reads what stands after the e, at i.

@@ -152,3 +152,27 @@ func TestScannerNotes(t *testing.T) {
 		}
 	}
 }
+
+// Digits that are read eight at a time are those that are read one by one, whatever stands among them.
+func TestEightDigits(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200_000 {
+		text := strconv.FormatUint(1+r.Uint64N(9), 10)
+		for range 7 + r.IntN(10) {
+			text += strconv.Itoa(r.IntN(10))
+		}
+		if at := 1 + r.IntN(2*len(text)); at < len(text) { // what is beside the digits, and what has a high bit
+			text = text[:at] + string("/:.e\xb5,0"[r.IntN(7)]) + text[at+1:]
+		}
+		n, end, ok := Short(text+",", 0)
+		mant, point := digits(text, 0, 0)
+		if ok && end == point && n != integer(int64(mant)) {
+			t.Fatalf("%q: got %v, want %d", text, n, mant)
+		}
+		long, i := eight(text, 0)
+		if i > 0 && (i > point || strconv.FormatUint(long, 10) != text[:8]) || i == 0 && point >= 8 {
+			t.Fatalf("%q: got %d up to %d", text, long, i)
+		}
+	}
+}
