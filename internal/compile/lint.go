@@ -29,6 +29,7 @@ const (
 	CodeIdleStage       = "idle_stage"
 	CodeOneShard        = "one_shard"
 	CodeIdlePartitioned = "idle_partitioned"
+	CodeUndeclaredKey   = "undeclared_key"
 	CodeOneLane         = "one_lane"
 	CodeIdleLane        = "idle_lane"
 )
@@ -110,6 +111,7 @@ func (l *linter) accumulators() {
 			at := kind.Place{File: l.g.File, Name: a.Name, Pos: a.KindPos, Vars: l.u.Vars}
 			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
 		}
+		l.key(a)
 		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && !a.Fed() {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
@@ -129,6 +131,24 @@ func (l *linter) accumulators() {
 		if a.Source.Origin().Foreign() && a.Schema == nil {
 			l.add(a.Pos, CodeNoSchema, "%s reads from outside without a schema: what is not as expected is found "+
 				"out by a node only, and fields cannot be checked; give it a schema", a.Name)
+		}
+	}
+}
+
+// key looks for fields that the key of a, or what a join goes by, reads and a schema or emit does not have.
+func (l *linter) key(a *spec.Accumulator) {
+	p, keys, what := l.u.program(a.Name), l.g.Reactor.Keys, "the reactor's key"
+	if on := l.g.JoinedOn(a); on != nil {
+		keys, what = on, "what "+a.Name+" is joined on"
+	}
+	if p == nil || a.Keys != nil {
+		return
+	}
+	for i := range keys {
+		for _, field := range p.Undeclared(i) {
+			l.add(keys[i].Pos, CodeUndeclaredKey, "%s reads %s, which is not among the fields that are known of what "+
+				"%s hands over (%s): events without it are dead letters; correct the name, or declare the field in "+
+				"schema", what, field, a.Name, strings.Join(p.Type().Fields(), ", "))
 		}
 	}
 }

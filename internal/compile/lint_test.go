@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/builtin"
@@ -120,5 +121,44 @@ lanes:
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A key that reads what a schema does not have is told, part by part; where nothing is known of the fields, or the
+// field is there, nothing is.
+func TestLintUndeclaredKey(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: g
+accumulators:
+  a: { time: event.at, schema: { type: object, properties: { order: {}, at: {} } } }
+  b: { time: event.at }
+  j: { join: { left: a, right: b, on: %s, within: 1m } }
+  c: { schema: { type: object, properties: { order: {} } } }
+reactor: { strategy: sequential%s }
+outputs: { o: { from: j, sink: { stdout: {} } }, p: { from: c, sink: { stdout: {} } } }
+`
+	for _, c := range []struct{ on, key, want string }{
+		{"order", "", ""},
+		{"[order, ordr]", "", "5:47: ordr"},
+		{"{ left: id, right: order }", "", "5:47: id"},
+		{"'lower(ordr ?? order) + \"text\"'", "", "5:39: ordr"},
+		{"order", ", key: order", ""},
+	} {
+		text := fmt.Sprintf(doc, c.on, c.key)
+		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		var got []string
+		for _, d := range compile.Lint(u) {
+			if d.Code == compile.CodeUndeclaredKey {
+				_, field, _ := strings.Cut(d.Text, " reads ")
+				field, _, _ = strings.Cut(field, ",")
+				got = append(got, fmt.Sprintf("%d:%d: %s", d.Line, d.Column, field))
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("on %s: got %q, want %q", c.on, got, c.want)
+		}
 	}
 }

@@ -79,3 +79,44 @@ outputs: { o: { from: j, sink: { drop: {} } } }
 		}
 	}
 }
+
+// What a join goes by is read of the fields that its sides hand over, by their bare names: event is none of them,
+// unless a schema or emit says so. The mistake is told once for both sides.
+func TestJoinsReadBareNames(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: g
+accumulators:
+  a: { time: event.at%s }
+  b: { time: event.at%s }
+  j: { join: { left: a, right: b, on: %s, within: 1m } }
+outputs: { o: { from: j, sink: { stdout: {} } } }
+`
+	const typed = ", schema: { type: object, properties: { order: { type: %s }, event: { type: object } } }"
+	for _, c := range []struct{ a, b, on, want string }{
+		{"", "", "order", ""},
+		{"", "", "event.order", "5:39: write order (where events do have a field event, say so in schema or emit)"},
+		{"", "", "lower(event.order)", "5:39: write lower(order) (where"},
+		{"", "", "[order, meta.key]", "5:47: write key (where"},
+		{"", "", "'event.order ?? order'", "write order ?? order"},
+		{"", "", "event", ""},
+		{"", "", "{ left: a.order, right: id }", "there is no a: write order (where"},
+		{fmt.Sprintf(typed, "string"), fmt.Sprintf(typed, "string"), "event.order", ""},
+		{", emit: { event: event }", ", emit: { event: event }", "event.order", ""},
+		{fmt.Sprintf(typed, "string"), "", "event.order", "5:39: write order (where"},
+		{fmt.Sprintf(typed, "string"), fmt.Sprintf(typed, "integer"), "order",
+			"they are never equal; make both of one kind, as with string(…) or int(…)"},
+	} {
+		_, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, doc, c.a, c.b, c.on), "g.yaml")
+		if c.want == "" && len(diags) > 0 || c.want != "" && len(diags) != 1 {
+			t.Errorf("on %s: got %v, want %q once", c.on, diags, c.want)
+			continue
+		}
+		at, text, _ := strings.Cut(c.want, ": ")
+		if text == "" {
+			at, text = "", c.want
+		}
+		if c.want != "" && (!strings.Contains(diags[0].String(), text) || !strings.Contains(diags[0].String(), at)) {
+			t.Errorf("on %s: got %s, want %s", c.on, diags[0], c.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,9 @@ import (
 
 // Fold is a function that makes one value of many: what stands in an aggregate.
 type Fold struct {
-	// Min and Max are how many arguments it takes.
+	// Min and Max are how many arguments it takes, and Usage is how a call is written: top(x, by, k).
 	Min, Max int
+	Usage    string
 	// Result is the type of its result, or an error in words about the arguments.
 	Result func(args []Type) (Type, error)
 	// Later says that it is known and not built yet.
@@ -70,8 +72,10 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 	}
 	c := &foldCompiler{src: &src, tree: tree, inner: inner, folds: folds}
 	ast.Walk(&tree.Node, c)
-	if c.err != nil {
-		return nil, c.err
+	left := remainder{c: c, outer: outer}
+	ast.Walk(&tree.Node, &left)
+	if err := cmp.Or(c.err, left.first()); err != nil {
+		return nil, err
 	}
 	scope := outer
 	scope.Names = slices.Concat(c.names, outer.Names)
@@ -122,7 +126,7 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 	if i := slices.IndexFunc(c.calls, func(o FoldCall) bool { return o.text == text }); i >= 0 {
 		return i
 	}
-	offset := c.src.original(rules.ByteOffset(c.src.text, n.Location().From))
+	offset := c.offset(n)
 	if fold.Later {
 		c.err = &Error{
 			Offset: offset, Code: CodeNotYetSupported, Text: name + " is not supported by this version yet; remove it",
@@ -131,8 +135,8 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 	}
 	if got := len(n.Arguments); got < fold.Min || got > fold.Max {
 		c.err = &Error{
-			Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d", name,
-				foldArity(fold), got),
+			Offset: offset, Code: CodeWrongArguments, Text: fmt.Sprintf("%s takes %s here, got %d; write %s", name,
+				arguments(fold.Min, fold.Max), got, fold.Usage),
 		}
 		return 0
 	}
@@ -160,6 +164,77 @@ func (c *foldCompiler) call(n *ast.CallNode, name string, fold Fold) int {
 	return len(c.calls) - 1
 }
 
+func (c *foldCompiler) offset(n ast.Node) int {
+	return c.src.original(rules.ByteOffset(c.src.text, n.Location().From))
+}
+
+// remainder finds mistakes in what is left of an aggregate when its folds are out: a call of what is no function where
+// a fold was probably meant, and a name that only the arguments of folds can read. What else is wrong is told by who
+// compiles it.
+type remainder struct {
+	c          *foldCompiler
+	outer      Scope
+	call, name *Error
+	strange    bool // there is a call of what is no function, which is told first
+}
+
+// first is the mistake to tell of, nil when what is left is for others to judge.
+func (r *remainder) first() *Error {
+	if r.call == nil && r.strange {
+		return nil
+	}
+	return cmp.Or(r.call, r.name)
+}
+
+// Visit implements [ast.Visitor].
+func (r *remainder) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.CallNode:
+		callee, ok := n.Callee.(*ast.IdentifierNode)
+		switch {
+		case !ok || r.call != nil:
+		case callee.Value == "median" && r.name != nil:
+			r.call = &Error{Offset: r.c.offset(n), Code: CodeUnknownFunction, Text: "median is of a list; of events " +
+				"it is quantile(x, 0.5)"}
+		case isFunction(callee.Value):
+		default:
+			r.strange = true
+			if meant := foldOf(callee.Value, r.c.folds); meant != "" {
+				r.call = &Error{Offset: r.c.offset(n), Code: CodeUnknownFunction,
+					Text: fmt.Sprintf("unknown function %.64s", callee.Value), Suggest: meant}
+			}
+		}
+	case *ast.IdentifierNode:
+		if r.name == nil && r.c.inner.has(n.Value) && !r.outer.has(n.Value) {
+			r.name = &Error{Offset: r.c.offset(n), Code: CodeUnknownName, Text: fmt.Sprintf("%s is of one event, and "+
+				"an aggregate of many: read it in a function that makes one value of them, such as last(%s)", n.Value,
+				n.Value)}
+		}
+	}
+}
+
+func (s *Scope) has(name string) bool {
+	return slices.ContainsFunc(s.Names, func(n Name) bool { return n.Name == name })
+}
+
+// foldOf is the fold that is meant by a name that is no function's, "" when that is none: what is written in another
+// way here, and what is nearer to a function of the library, is told by others.
+func foldOf(name string, folds map[string]Fold) string {
+	meant := nearest(name, slices.Sorted(maps.Keys(folds)))
+	if meant != "" && alike(name, meant) {
+		return meant
+	}
+	if there := foldElsewhere(name); folds[there].Result != nil {
+		return there
+	}
+	other := nearest(name, Functions())
+	if insteadOf(name) != "" || functionOf(name) != "" ||
+		meant != "" && other != "" && distance(name, other) < distance(name, meant) {
+		return ""
+	}
+	return meant
+}
+
 // nested refuses a fold within the argument of another.
 func (c *foldCompiler) nested(arg *ast.Node, outer string) bool {
 	f := &foldFinder{}
@@ -184,14 +259,4 @@ func (f *foldFinder) Visit(node *ast.Node) {
 		id.Value[1] <= '9' {
 		f.found = id.Value
 	}
-}
-
-func foldArity(f Fold) string {
-	switch {
-	case f.Max == 0:
-		return "no argument"
-	case f.Min == f.Max && f.Min == 1:
-		return "one argument"
-	}
-	return strconv.Itoa(f.Min) + " arguments"
 }

@@ -80,6 +80,8 @@ var compileErrors = []struct {
 	{`trades[0].at.Hour("UTC", 1)`, CodeWrongArguments, "Hour", ""},
 	{`split("a")`, CodeWrongArguments, "", ""},
 	{`max()`, CodeWrongArguments, "", ""},
+	{`1 + len(filter(trades))`, CodeWrongArguments, "))", ""},
+	{`trades | map()`, CodeWrongArguments, ")", ""},
 	{`now(1)`, CodeNotAllowed, "", ""},
 	// types
 	{`orderbook.symbol + 1`, CodeTypeMismatch, "+", ""},

@@ -43,6 +43,40 @@ func functionOf(name string) string {
 	return ""
 }
 
+// foldElsewhere is the fold that is meant by a name of another language, "" when that is none. Aggregates have names
+// of their own: avg is mean in both, and std is one of many events here.
+func foldElsewhere(name string) string {
+	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
+	case "avg", "average":
+		return "mean"
+	case "std", "stdev", "stddevsamp", "deviation":
+		return "stddev"
+	case "argmax", "maxof":
+		return "max_by"
+	case "argmin", "minof":
+		return "min_by"
+	case "percentile", "percentilecont", "pct", "approxpercentile", "p50", "p75", "p90", "p95", "p99", "p999":
+		return "quantile"
+	case "uniq", "unique", "nunique", "approxdistinct", "approxcountdistinct", "cardinality":
+		return "distinct"
+	case "countunique", "uniqexact", "distinctcount":
+		return "count_distinct"
+	case "arrayagg", "listagg", "grouparray", "tolist", "list":
+		return "collect"
+	case "topk", "topn", "largest":
+		return "top"
+	case "size", "length", "len", "n":
+		return "count"
+	case "total":
+		return "sum"
+	case "firstvalue", "earliest":
+		return "first"
+	case "lastvalue", "latest", "newest":
+		return "last"
+	}
+	return ""
+}
+
 // insteadOf is what is written here in place of a function of another language, "" when nobody knows.
 func insteadOf(name string) string {
 	switch strings.ToLower(name) {
@@ -66,6 +100,10 @@ func insteadOf(name string) string {
 		return "write a endsWith b"
 	case "includes", "strpos", "contains":
 		return "write a contains b, or x in list"
+	case "count_distinct", "countdistinct", "distinct", "nunique":
+		return "of a list write len(uniq(list)); of events it is an aggregate of a window"
+	case "quantile", "percentile", "top", "collect", "min_by", "max_by":
+		return "it is an aggregate of a window"
 	case "regexp", "regex", "regexp_match", "match":
 		return `write a matches "pattern"`
 	}

@@ -3,6 +3,7 @@ package expression
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/expr-lang/expr/parser/lexer"
 	"github.com/expr-lang/expr/types"
 
+	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -106,10 +108,45 @@ func syntaxError(text string, err error) *Error {
 		e.Text = "the number does not fit an int of 64 bits; write it as a float: 1e20"
 	case strings.HasPrefix(fe.Message, "invalid float literal"):
 		e.Text = "the number does not fit a float"
+	case strings.HasPrefix(fe.Message, "expected at least"):
+		if name := calledAt(text, e.Offset); slices.Contains(eval.Loops, name) {
+			e.Code, e.Text = CodeWrongArguments, name+" takes a list and what it asks of each element; write "+
+				withPredicate(name)
+		}
 	case strings.Contains(fe.Message, "token EOF"), strings.Contains(fe.Message, "unexpected end"):
 		e.Offset, e.Text = len(text), "the expression ends too early"
 	}
 	return e
+}
+
+// calledAt is the name of the function whose brackets are closed at an offset, "" when there is none.
+func calledAt(text string, offset int) string {
+	depth := 0
+	for i := min(offset, len(text)-1); i >= 0; i-- {
+		switch text[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				head := strings.TrimRight(text[:i], " ")
+				return head[strings.LastIndexFunc(head, func(r rune) bool { return !isWord(r) })+1:]
+			}
+		}
+	}
+	return ""
+}
+
+// withPredicate is how a call of a function with a predicate is written.
+func withPredicate(name string) string {
+	switch name {
+	case "map":
+		return "map(list, .x * 2)"
+	case "groupBy", "sortBy":
+		return name + "(list, .x)"
+	case "reduce":
+		return "reduce(list, #acc + #, 0)"
+	}
+	return name + "(list, .x > 1)"
 }
 
 // spans matches what people write for a duration, as 1h30m.

@@ -7,7 +7,7 @@ import "strings"
 func nearest(name string, candidates []string) string {
 	best, least := "", min(1+len(name)/3, 3)
 	for _, c := range candidates {
-		if strings.EqualFold(name, c) && name != c {
+		if name != c && alike(name, c) {
 			return c
 		}
 		if len(name) < 2 {
@@ -22,6 +22,11 @@ func nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// alike reports whether two names differ in case and underscores alone, as countDistinct and count_distinct do.
+func alike(a, b string) bool {
+	return strings.EqualFold(strings.ReplaceAll(a, "_", ""), strings.ReplaceAll(b, "_", ""))
 }
 
 // distance is the number of bytes to insert, delete, replace or swap with

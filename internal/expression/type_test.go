@@ -175,9 +175,12 @@ func TestAccepts(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	names := []string{"orderbook", "pricing", "limits", "mid"}
+	names := []string{"orderbook", "pricing", "limits", "mid", "count", "count_distinct", "on_no_convergence"}
 	for name, want := range map[string]string{"orderbok": "orderbook", "oderbook": "orderbook", "pricign": "pricing",
-		"limit": "limits", "mdi": "mid", "x": "", "something": "", "mid": "", strings.Repeat("m", 500): ""} {
+		"limit": "limits", "mdi": "mid", "x": "", "something": "", "mid": "",
+		"countDistinct": "count_distinct", "OrderBook": "orderbook", "order_book": "orderbook", "Mid": "mid",
+		"onNoConvergence":        "on_no_convergence",
+		strings.Repeat("m", 500): ""} {
 		if got := nearest(name, names); got != want {
 			t.Errorf("%.20s: got %q, want %q", name, got, want)
 		}

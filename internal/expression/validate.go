@@ -153,9 +153,16 @@ func (v *validator) name(n *ast.IdentifierNode) {
 		v.fail(n, CodeUnknownName, "nil", "%s is written nil", n.Value)
 	default:
 		names := append(slices.Clone(v.vars), slices.Sorted(maps.Keys(v.names))...)
-		v.fail(n, CodeUnknownName, nearest(n.Value, names), "unknown name %.64s%s", n.Value, listed(names))
+		meant := nearest(n.Value, names)
+		if meant == "" && v.known(rawEvent) {
+			meant = rawEvent + "." + n.Value // people leave it out, since nodes read fields by less
+		}
+		v.fail(n, CodeUnknownName, meant, "unknown name %.64s%s", n.Value, listed(names))
 	}
 }
+
+// rawEvent is the name of an event as it came, where expressions are over one.
+const rawEvent = "event"
 
 func isFunction(name string) bool {
 	return library.Table()[name] != nil || slices.Contains(eval.Loops, name)
@@ -343,7 +350,8 @@ func (v *validator) function(n ast.Node, name string, args int) {
 	default:
 		v.clock = v.clock || f.Clock
 		if least, most := f.Arguments(); args < least || args > most {
-			v.fail(n, CodeWrongArguments, "", "%s takes %s, got %d", f.Title(), arity(f), args-receiver(f))
+			v.fail(n, CodeWrongArguments, "", "%s takes %s, got %d; write %s", f.Title(),
+				arguments(least-receiver(f), most-receiver(f)), args-receiver(f), library.Usage(f))
 		}
 	}
 }
@@ -356,19 +364,21 @@ func receiver(f *eval.Function) int {
 	return 0
 }
 
-// arity is how many arguments f takes, in words.
-func arity(f *eval.Function) string {
-	least, most := f.Arguments()
-	least, most = least-receiver(f), most-receiver(f)
+// arguments is how many a function takes, in words.
+func arguments(least, most int) string {
 	switch {
 	case most == 0:
 		return "no argument"
+	case most > 100 && least == 1:
+		return "at least one argument"
 	case most > 100:
-		return fmt.Sprintf("at least %d", least)
+		return fmt.Sprintf("at least %d arguments", least)
 	case least == most && least == 1:
 		return "one argument"
 	case least == most:
 		return fmt.Sprintf("%d arguments", least)
+	case least+1 == most:
+		return fmt.Sprintf("%d or %d arguments", least, most)
 	}
 	return fmt.Sprintf("%d to %d arguments", least, most)
 }

@@ -53,6 +53,18 @@ func TestNewcomersMistakes(t *testing.T) {
 		"cause.yaml":  "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: 'cause() == \"timer\"' } }\n",
 		"any.yaml": "graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a }, m: { expr: a, after: { " +
 			"any: [n] } } }\n",
+		"on.yaml": "graph: g\naccumulators: { a: { time: event.at }, b: { time: event.at }, j: { join: { left: a, " +
+			"right: b, on: event.order, within: 1m } } }\n",
+		"true.yaml": "graph: g\naccumulators: { a: { time: event.at }, b: { time: event.at }, j: { join: { left: a, " +
+			"right: b, true: order, within: 1m } } }\n",
+		"top.yaml": "graph: g\naccumulators: { a: { window: { tumbling: 1m, aggregate: { t: " +
+			"'top(event.x, 3)' } } } }\n",
+		"distinct.yaml": "graph: g\naccumulators: { a: { window: { tumbling: 1m, aggregate: { t: " +
+			"countDistinct(event.x) } } } }\n",
+		"session.yaml": "graph: g\naccumulators: { a: { window: { gap: 1m, aggregate: { n: count() } } } }\n",
+		"delay.yaml": "graph: g\naccumulators: { a: { strategy: sequential } }\nnodes:\n  n: { expr: a.x }\n  " +
+			"m: { expr: a.x + n, delay: n }\n",
+		"anchor.yaml": "graph: g\naccumulators:\n  a: { <<: *y }\n",
 		"noyaml.yaml": "graph: [quotes\n",
 		"events.json": "1 2 nonsense\n",
 	} {
@@ -83,6 +95,13 @@ func TestNewcomersMistakes(t *testing.T) {
 			"criteria, tick, max_wait, force, with", "did you mean tick?",
 		}},
 		{"any of several", "lint any.yaml", 78, []string{"a list by itself means that any"}},
+		{"an event in a join", "lint on.yaml", 78, []string{"there is no event: write order (where events do have"}},
+		{"a join through YAML 1.1", "lint true.yaml", 78, []string{`write "on" in quotes`, "did you mean on?"}},
+		{"too few arguments", "lint top.yaml", 78, []string{"top takes 3 arguments here, got 2; write top(x, by, k)"}},
+		{"an aggregate of elsewhere", "lint distinct.yaml", 78, []string{"did you mean count_distinct?"}},
+		{"a session of elsewhere", "lint session.yaml", 78, []string{`no field "gap"`, "did you mean session?"}},
+		{"a name for a list", "lint delay.yaml", 78, []string{"delay.yaml:5:", "did you mean [n]?"}},
+		{"an alias of nothing", "lint anchor.yaml", 78, []string{"anchor.yaml:3:", "there is no anchor &y"}},
 		{"no argument", "describe", 2, []string{"usage: graphd describe GRAPH"}},
 		{"nothing to apply", "apply", 2, []string{"a file, a folder, or -", "-f"}},
 		{"wrong format", "get -o xml", 2, []string{"table, wide, json or yaml"}},

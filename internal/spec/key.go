@@ -73,12 +73,14 @@ func (d *draft) checkKeys() {
 		case len(a.Keys) > 0 && parts > 0 && len(a.Keys) != parts:
 			d.Report(at.key.Here(), decode.CodeKeyParts, "",
 				"the key has %d parts, the others have %d; keys are equal only part by part", len(a.Keys), parts)
+		case made.Hands == trait.NewEvents:
+			d.Report(at.Name(), decode.CodeNoKey, "", "the graph has keys, and %s makes one list of the events of "+
+				"all: give it a list for each key with %s.key, such as key: event.id, or make it global", shown, a.Kind)
 		case made.Hands != trait.OneValue:
 			d.Report(at.Name(), decode.CodeNotYetSupported, "",
 				"%s hands over lists of events, "+
 					"which may be of many keys: a %s per key is not supported by this version yet; make it global, "+
-					"group the events with batch.key or a window that collects, or use a graph without keys",
-				shown, a.Kind)
+					"keep them with a fold or a window that collects, or use a graph without keys", shown, a.Kind)
 		}
 	}
 }

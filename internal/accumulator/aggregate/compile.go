@@ -109,8 +109,8 @@ func limitOf(fc *expression.FoldCall, arg, most int, what string, env *expressio
 	n, ok := constant(fc.Args[arg], env, vars).AsInt()
 	if !ok || n < 1 || n > int64(most) {
 		return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-			Text: fmt.Sprintf("%s needs a constant between 1 and %d as its %s argument: %s", fc.Name, most,
-				[]string{"first", "second", "third"}[arg], what)}
+			Text: fmt.Sprintf("%s needs a constant between 1 and %d as its %s argument, %s; write %s", fc.Name, most,
+				[]string{"first", "second", "third"}[arg], what, folds[fc.Name].Usage)}
 	}
 	return int(n), nil
 }
@@ -129,7 +129,8 @@ func (c *Calls) add(fc *expression.FoldCall, env *expression.Env, vars int) (int
 		q, ok := constant(fc.Args[1], env, vars).AsFloat()
 		if !ok || q < 0 || q > 1 {
 			return 0, &expression.Error{Offset: fc.Offset, Code: expression.CodeInvalidArgument,
-				Text: "quantile needs a constant between 0 and 1 as its second argument, such as 0.99"}
+				Text: "quantile needs a constant between 0 and 1 as its second argument, such as 0.99; write " +
+					folds[fc.Name].Usage}
 		}
 		next.q = q
 	case fnCollect:
@@ -192,23 +193,24 @@ func fits(t expression.Type, kinds []boundary.Kind) bool {
 
 // folds are the functions as the compiler of expressions sees them.
 var folds = map[string]expression.Fold{
-	"count": {Result: func([]expression.Type) (expression.Type, error) {
+	"count": {Usage: "count()", Result: func([]expression.Type) (expression.Type, error) {
 		return expression.Of(boundary.KindInt), nil
 	}},
-	"sum":            {Min: 1, Max: 1, Result: over("sum", numeric, sameType)},
-	"mean":           {Min: 1, Max: 1, Result: over("mean", numeric, floatType)},
-	"min":            {Min: 1, Max: 1, Result: over("min", ordered, sameType)},
-	"max":            {Min: 1, Max: 1, Result: over("max", ordered, sameType)},
-	"min_by":         {Min: 2, Max: 2, Result: by("min_by")},
-	"max_by":         {Min: 2, Max: 2, Result: by("max_by")},
-	"first":          {Min: 1, Max: 1, Result: over("first", nil, sameType)},
-	"last":           {Min: 1, Max: 1, Result: over("last", nil, sameType)},
-	"stddev":         {Min: 1, Max: 1, Result: over("stddev", numeric, floatType)},
-	"quantile":       {Min: 2, Max: 2, Result: over("quantile", numeric, floatType)},
-	"distinct":       {Min: 1, Max: 2, Result: over("distinct", nil, intType)},
-	"count_distinct": {Min: 1, Max: 2, Result: over("count_distinct", nil, intType)},
-	"collect":        {Min: 2, Max: 2, Result: over("collect", nil, expression.ListOf)},
-	"top": {Min: 3, Max: 3, Result: func(args []expression.Type) (expression.Type, error) {
+	"sum":      {Min: 1, Max: 1, Usage: "sum(x)", Result: over("sum", numeric, sameType)},
+	"mean":     {Min: 1, Max: 1, Usage: "mean(x)", Result: over("mean", numeric, floatType)},
+	"min":      {Min: 1, Max: 1, Usage: "min(x)", Result: over("min", ordered, sameType)},
+	"max":      {Min: 1, Max: 1, Usage: "max(x)", Result: over("max", ordered, sameType)},
+	"min_by":   {Min: 2, Max: 2, Usage: "min_by(x, by)", Result: by("min_by")},
+	"max_by":   {Min: 2, Max: 2, Usage: "max_by(x, by)", Result: by("max_by")},
+	"first":    {Min: 1, Max: 1, Usage: "first(x)", Result: over("first", nil, sameType)},
+	"last":     {Min: 1, Max: 1, Usage: "last(x)", Result: over("last", nil, sameType)},
+	"stddev":   {Min: 1, Max: 1, Usage: "stddev(x)", Result: over("stddev", numeric, floatType)},
+	"quantile": {Min: 2, Max: 2, Usage: "quantile(x, q)", Result: over("quantile", numeric, floatType)},
+	"distinct": {Min: 1, Max: 2, Usage: "distinct(x[, exact])", Result: over("distinct", nil, intType)},
+	"collect":  {Min: 2, Max: 2, Usage: "collect(x, limit)", Result: over("collect", nil, expression.ListOf)},
+	"count_distinct": {Min: 1, Max: 2, Usage: "count_distinct(x[, limit])",
+		Result: over("count_distinct", nil, intType)},
+	"top": {Min: 3, Max: 3, Usage: "top(x, by, k)", Result: func(args []expression.Type) (expression.Type, error) {
 		of, err := by("top")(args)
 		return expression.ListOf(of), err
 	}},

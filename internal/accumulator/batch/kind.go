@@ -84,11 +84,11 @@ var (
 			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 				d.Count(v, 1, fold.MaxKept, &c.Size)
 			}},
-		{Name: "interval", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-			d.Duration(v, 1, &c.Interval)
-		}},
+		{Name: "interval", Also: []string{"max_wait", "linger", "timeout"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Duration(v, 1, &c.Interval) }},
 		{Name: "flush", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, flushes, &c.Flush) }},
-		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
+		{Name: "key", Also: []string{"by", "group_by"},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Exprs(v) }},
 	}
 
 	//go:embed schema.json
@@ -107,7 +107,8 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 		d.Report(flush.Whole(), decode.CodeConflict, "",
 			"an epoch is of one key, and flush: epoch would hand over the batches of all; give size or interval")
 	}
-	if _, keyed := got["key"]; ok && (len(got) == 0 || keyed && len(got) == 1) {
+	told := len(v.Entries()) > len(got) // of a field that is written otherwise, which may be a rule
+	if _, keyed := got["key"]; ok && !told && (len(got) == 0 || keyed && len(got) == 1) {
 		d.Report(v.Whole(), decode.CodeNoFlushRule, "",
 			"the batch would never be handed over; give size, interval or flush: epoch")
 	}

@@ -53,8 +53,9 @@ func (c *Declared) checkKeys(at *fold.Site) (ds spec.Diagnostics) {
 			continue
 		}
 		ds = append(ds, fold.Diagnostic(c.Sides.On[Right][i].Pos, expression.CodeTypeMismatch, fmt.Sprintf(
-			"the key of %s is %s here and that of %s %s: they are never equal", c.Sides.Names[Left],
-			decode.Article(l.String()), c.Sides.Names[Right], decode.Article(r.String()))))
+			"the key of %s is %s here and that of %s %s: they are never equal; make both of one kind, as with "+
+				"string(…) or int(…)", c.Sides.Names[Left], decode.Article(l.String()), c.Sides.Names[Right],
+			decode.Article(r.String()))))
 	}
 	return ds
 }

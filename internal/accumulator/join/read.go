@@ -14,7 +14,7 @@ var (
 var fields = []decode.Field[Declared]{
 	{Name: "left", Need: true, Read: readSide(Left)},
 	{Name: "right", Need: true, Read: readSide(Right)},
-	{Name: "on", Also: []string{"key", "by", "using"}, Need: true, Read: readOn},
+	{Name: "on", Also: []string{"key", "by", "using", "true"}, Need: true, Read: readOn},
 	{Name: "within", Also: []string{"window", "interval"}, Need: true, Read: readWithin},
 	{Name: "type", Also: []string{"kind", "how"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 		d.Pick(v, types, &c.Type)
@@ -67,8 +67,12 @@ func readOn(d *decode.Decoder, v decode.Value, c *Declared) {
 }
 
 var withinFields = []decode.Field[Declared]{
-	{Name: "before", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.Before) }},
-	{Name: "after", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.After) }},
+	{Name: "before", Also: []string{"from"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		readSpan(d, v, &c.Before)
+	}},
+	{Name: "after", Also: []string{"to"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		readSpan(d, v, &c.After)
+	}},
 }
 
 // readWithin reads how far apart two events may be: as far to both sides, or as far to each.

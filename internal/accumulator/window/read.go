@@ -29,17 +29,19 @@ var fields = []decode.Field[Declared]{
 		readSpan(d, v, 1, &w.Size)
 		w.Every = w.Size
 	}},
-	{Name: "hopping", Read: readHopping},
-	{Name: "session", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Gap) }},
-	{Name: "count", Read: readCount},
-	{Name: "lateness", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
-		readSpan(d, v, 0, &w.Lateness)
+	{Name: "hopping", Also: []string{"sliding"}, Read: readHopping},
+	{Name: "session", Also: []string{"gap"}, Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
+		readSpan(d, v, 1, &w.Gap)
 	}},
+	{Name: "count", Read: readCount},
+	{Name: "lateness", Also: []string{"grace", "allowed_lateness"},
+		Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 0, &w.Lateness) }},
 	{Name: "idle", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Idle) }},
 	{Name: "late", Read: readLate},
 	{Name: "retain", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Retain) }},
 	{Name: "early", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { readSpan(d, v, 1, &w.Early) }},
-	{Name: "key", Read: func(d *decode.Decoder, v decode.Value, w *Declared) { w.Key = d.Exprs(v) }},
+	{Name: "key", Also: []string{"by", "group_by"},
+		Read: func(d *decode.Decoder, v decode.Value, w *Declared) { w.Key = d.Exprs(v) }},
 	{Name: "aggregate", Need: true, Read: readAggregate},
 	{Name: "groups", Read: func(d *decode.Decoder, v decode.Value, w *Declared) {
 		d.Pick(v, groupings, &w.Groups)
@@ -52,7 +54,7 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 		return
 	}
 	kinds := []string{"tumbling", "hopping", "session", "count"}
-	if _, ok := d.Exclusive(got, "the window", kinds); !ok {
+	if _, ok := d.Exclusive(got, "the window", kinds); !ok && !meant(v, kinds) {
 		d.Report(v.Whole(), decode.CodeMissingKind, "",
 			"the window does not say what it is; give tumbling, hopping, session or count")
 	}
@@ -77,6 +79,15 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 		d.Report(all.Whole(), decode.CodeConflict, "",
 			"groups: all lists the groups of a key, and there is none; add key or remove groups")
 	}
+}
+
+// meant reports whether one of the fields is given by a name that it has elsewhere, which has its own diagnostic.
+func meant(v decode.Value, names []string) bool {
+	return slices.ContainsFunc(v.Entries(), func(e decode.Value) bool {
+		return slices.ContainsFunc(fields, func(f decode.Field[Declared]) bool {
+			return slices.Contains(names, f.Name) && slices.Contains(f.Also, e.Key())
+		})
+	})
 }
 
 // readUntimed reports what windows of so many events cannot have.
@@ -111,9 +122,8 @@ var hoppingFields = []decode.Field[hopping]{
 	{Name: "size", Need: true, Read: func(d *decode.Decoder, v decode.Value, h *hopping) {
 		readSpan(d, v, 1, &h.size)
 	}},
-	{Name: "every", Need: true, Read: func(d *decode.Decoder, v decode.Value, h *hopping) {
-		readSpan(d, v, 1, &h.every)
-	}},
+	{Name: "every", Also: []string{"hop", "slide", "advance"}, Need: true,
+		Read: func(d *decode.Decoder, v decode.Value, h *hopping) { readSpan(d, v, 1, &h.every) }},
 }
 
 // readSpan reads a span of time that windows are made of or kept for.

@@ -69,12 +69,12 @@ type Declared struct {
 
 var (
 	fields = []decode.Field[Declared]{
-		{Name: "module", Also: []string{"path", "file"}, Need: true,
+		{Name: "module", Alone: true, Also: []string{"path", "file"}, Need: true,
 			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 				c.Module, _ = d.Text(v, "the path of a WebAssembly module")
 				c.ModulePos = v.Here().Pos()
 			}},
-		{Name: "function", Also: []string{"export", "name"}, Need: true,
+		{Name: "function", Also: []string{"export", "name", "func"}, Need: true,
 			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 				c.Function, _ = d.Text(v, "the name of a function that the module exports")
 				c.FunctionPos = v.Here().Pos()

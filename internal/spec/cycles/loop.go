@@ -35,10 +35,11 @@ var onNoConvergences = decode.Words("discard", "commit", "fail")
 
 var loopFields = []decode.Field[Loop]{
 	{Name: "nodes", Need: true, Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Nodes = names(d, v) }},
-	{Name: "max_iterations", Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
+	{Name: "max_iterations", Also: []string{"limit", "max"}, Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
 		d.Count(v, 1, maxIterations, &l.MaxIterations)
 	}},
-	{Name: "until", Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Until = d.Expr(v) }},
+	{Name: "until", Also: []string{"condition"},
+		Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Until = d.Expr(v) }},
 	{Name: "on_no_convergence", Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
 		d.Pick(v, onNoConvergences, &l.OnNoConvergence)
 	}},

@@ -132,8 +132,11 @@ func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant strin
 		return ""
 	}
 	advice := "remove it or correct its name"
-	if meant == "" {
+	switch {
+	case meant == "":
 		advice = "remove it or use one of " + strings.Join(set.Names, ", ")
+	case meant == "on" && name == "true":
+		advice = `a tool that reads YAML 1.1 has taken on for true: write "on" in quotes for it`
 	}
 	d.Report(v.Name(), CodeUnknownField, meant, "%s has no field %s; %s", where, document.Quote(name), advice)
 	return meant

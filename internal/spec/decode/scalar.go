@@ -35,7 +35,17 @@ func (d *Decoder) plain(n *yaml.Node, at *trail) bool {
 func (d *Decoder) Mapping(v Value, want string) bool { return d.kind(v, yaml.MappingNode, want) }
 
 // List reports whether v is a list; want says what should be there.
-func (d *Decoder) List(v Value, want string) bool { return d.kind(v, yaml.SequenceNode, want) }
+func (d *Decoder) List(v Value, want string) bool {
+	if !d.plain(v.node, v.at) {
+		return false
+	}
+	text := v.node.Value
+	if v.IsScalar() && v.node.Tag == "!!str" && text != "" && len(text) <= 64 && !strings.ContainsAny(text, "${}[]\n") {
+		d.Report(v.Here(), CodeWrongType, "["+text+"]", "expected %s, found %s", want, v.Described())
+		return false
+	}
+	return d.kind(v, yaml.SequenceNode, want)
+}
 
 func (d *Decoder) kind(v Value, kind yaml.Kind, want string) bool {
 	if !d.plain(v.node, v.at) {

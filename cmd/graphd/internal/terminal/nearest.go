@@ -1,15 +1,23 @@
 package terminal
 
-// Nearest is the name that is at most a third of its letters away from word, or "".
+import "strings"
+
+// Nearest is the name that differs from word in case, underscores and dashes alone, or else the one that is at most a
+// third of its letters away, or "".
 func Nearest(word string, names []string) string {
 	best, limit := "", len(word)/3+1
 	for _, name := range names {
+		if strings.EqualFold(bare(word), bare(name)) {
+			return name
+		}
 		if d := distance(word, name); d <= limit {
 			best, limit = name, d-1
 		}
 	}
 	return best
 }
+
+func bare(word string) string { return strings.ReplaceAll(strings.ReplaceAll(word, "_", ""), "-", "") }
 
 // distance is how many letters must be added, taken away, changed or swapped with their
 // neighbour to get from a to b.

@@ -92,8 +92,14 @@ func (p *repairer) takeOut(r reading, from, to int) (next reading, ok bool) {
 	return next, true
 }
 
+// unknownAnchor is what the reader says of an alias that stands for nothing.
+var unknownAnchor = regexp.MustCompile(`unknown anchor '([^']{1,64})' referenced`)
+
 // advice says what to do about a value that was taken out.
 func advice(why error) string {
+	if m := unknownAnchor.FindStringSubmatch(why.Error()); m != nil {
+		return "there is no anchor &" + m[1] + " in front of this; write it before the value that this stands for"
+	}
 	if strings.Contains(why.Error(), unicodeEscape) {
 		return "YAML cannot read an escape in this text; write the character itself"
 	}

@@ -35,6 +35,9 @@ func (f *Finder) Nearest(word string, candidates []string) string {
 		if f.Budget--; f.Budget < 0 {
 			break
 		}
+		if c != word && alike(lower, c) {
+			return c
+		}
 		if n := distance(lower, c, limit); n <= limit && c != word {
 			best, limit = c, n-1
 		}
@@ -55,6 +58,11 @@ func begunBy(word string, candidates []string) string {
 	}
 	return found
 }
+
+// alike reports whether two words differ in case, underscores and dashes alone, as maxRows and max_rows do.
+func alike(a, b string) bool { return strings.EqualFold(bare(a), bare(b)) }
+
+func bare(word string) string { return strings.ReplaceAll(strings.ReplaceAll(word, "_", ""), "-", "") }
 
 // distance is the number of insertions, deletions, replacements and swaps of
 // neighbours between two words, or more than limit when it exceeds limit.

@@ -21,6 +21,11 @@ func TestNearest(t *testing.T) {
 		{"${SECRET}", "", []string{"secret"}},
 		{"", "", []string{"a"}},
 		{"grün", "grun", []string{"grun"}},
+		{"maxRows", "max_rows", []string{"maxrow", "max_rows"}}, // as others write it, and nothing that is as near
+		{"a-b-c-d", "a_b_c_d", []string{"a_b_c_d"}},
+		{"rate-limit", "rate_limit", []string{"rate_limit"}},
+		{"onNoConvergence", "on_no_convergence", []string{"on_error", "on_no_convergence"}},
+		{"max_rows", "", []string{"max_rows"}},
 	} {
 		f := Finder{Budget: 100}
 		if got := f.Nearest(c.word, c.candidates); got != c.want {
