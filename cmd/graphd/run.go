@@ -41,7 +41,7 @@ At the end of all inputs windows close, batches are handed over, and what waits 
 timer (a debounce, max_wait) fires; with --no-flush all of that stays as it is, and
 counts as queued. What could not be used is told on standard error, the first ten with
 their place. --strict makes a dead letter, a failed epoch or an event that came too late
-for its window a failure.
+for its window or join a failure.
 
 Nodes that call a URL fail, unless --calls says what they may call beside public
 addresses, such as --calls public or --calls loopback.

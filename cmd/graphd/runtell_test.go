@@ -32,12 +32,17 @@ func TestRunTellsAll(t *testing.T) {
 	}
 }
 
-// A run says which timers went by times that it has made up, and says nothing where events have times.
+// A run says which timers and windows went by times that it has made up, and says nothing where events have times.
 func TestRunTellsOfMadeUpTime(t *testing.T) {
 	t.Parallel()
+	const apart = "so their events are taken a millisecond apart, and debounce, max_wait"
 	for times, want := range map[string]string{
-		"{}":                 "so their events are taken a millisecond apart, and debounce, max_wait went by that",
+		"{}":                 apart + " went by that",
 		"{ time: event.at }": "",
+		"{ window: { count: { size: 1 }, aggregate: { x: count() } } }": apart + " went by that",
+		"{ window: { session: 1m, aggregate: { x: count() } } }": apart +
+			", the window of a went by that",
+		"{ time: event.at, window: { session: 1m, aggregate: { x: count() } } }": "",
 	} {
 		path := filepath.Join(t.TempDir(), "quiet.yaml")
 		doc := "graph: quiet\naccumulators: { a: " + times + " }\nreactor: { debounce: 30s, max_wait: 1h }\n" +

@@ -117,7 +117,7 @@ func flowAlerts() []Alert {
 		{
 			Name: "GraphdLateEvents", For: "0m", Severity: Warning,
 			Expr: `increase(graphd_events_late_total[1h]) > 0.01 * increase(graphd_events_received_total[1h])`,
-			Summary: "More than one event in a hundred comes too late for its window at {{ " +
+			Summary: "More than one event in a hundred comes too late for its window or join at {{ " +
 				"$labels.accumulator }} of graph " + named + ".",
 			Fires: []Series{
 				series("graphd_events_late_total", "0+5x120"), series("graphd_events_received_total", "0+100x120"),

@@ -7,12 +7,20 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 )
 
-// tellLate says in one line what a window has dropped as late, and names the event that moved
-// the watermark past it: one far in the future makes all others late, and is hard to find.
+// tellLate says in one line what a window or join has dropped as late, and names the event that moved the watermark
+// past it: one far in the future makes all others late, and is hard to find. A join, which has no watermark, says how
+// far behind the newest the event was.
 func tellLate(input string, l *accumulator.Lateness) string {
-	text := fmt.Sprintf("%d late events of %s were dropped; furthest behind was event %d, of %s",
-		l.Events, input, l.Worst, l.WorstAt.Format(time.RFC3339Nano))
-	if l.Mover > 0 {
+	text := fmt.Sprintf("%d late events of %s were dropped; furthest behind was", l.Events, input)
+	if l.Events == 1 {
+		text = "1 late event of " + input + " was dropped:"
+	}
+	text += fmt.Sprintf(" event %d, of %s", l.Worst, l.WorstAt.Format(time.RFC3339Nano))
+	switch {
+	case l.Mover == 0 && l.MoverAt.After(l.WorstAt):
+		text += fmt.Sprintf(", %v behind the newest; give %s as much lateness to have it joined",
+			l.MoverAt.Sub(l.WorstAt), input)
+	case l.Mover > 0:
 		text += fmt.Sprintf(", when event %d, of %s, had moved the watermark", l.Mover,
 			l.MoverAt.Format(time.RFC3339Nano))
 	}

@@ -74,12 +74,12 @@ type Stats struct {
 	Failed      int64 `json:"failed_epochs"`
 	Outputs     int64 `json:"outputs"`
 	DeadLetters int64 `json:"dead_letters"`
-	// LateDropped is how many events came too late for their windows and were dropped. Late
+	// LateDropped is how many events came too late for their windows and joins and were dropped. Late
 	// tells of each such window, in a line of its own, the event that made them late.
 	LateDropped int64  `json:"late_dropped,omitempty"`
 	Late        string `json:"late,omitempty"`
-	// MadeUpTime are the reactor's words that went by made-up times, an event a millisecond: no input says when
-	// its events happened.
+	// MadeUpTime are the reactor's words and the windows that went by made-up times, an event a millisecond: no input
+	// says when its events happened.
 	MadeUpTime []string `json:"made_up_time,omitempty"`
 	// Inputs are the books of every input, in declaration order.
 	Inputs []Input `json:"inputs"`

@@ -41,6 +41,7 @@ func (p *player) lost(line int) {
 		p.fail(line, "an epoch failed, and no step expects it"+hint, "failed_epochs", is.failed)
 	}
 	if is.late > p.told.late {
-		p.fail(line, "%d events came too late for their windows, and no step expects it"+hint, is.late, "late", is.late)
+		p.fail(line, "%d events came too late for their window or join, and no step expects it"+hint, is.late, "late",
+			is.late)
 	}
 }

@@ -42,7 +42,7 @@ func TestLossesFailACase(t *testing.T) {
 		"wrong count":    {"", poison + again + "expect: { dead_letters: 0 }", "there are 1 dead letters, expected 0"},
 		"a failed epoch": {"", failing, "expect: { failed_epochs: 1 }"},
 		"it is expected": {"", failing + again + "expect: { failed_epochs: 1 }", ""},
-		"late events":    {"", late, "1 events came too late for their windows, and no step expects it"},
+		"late events":    {"", late, "1 events came too late for their window or join, and no step expects it"},
 		"late, expected": {"", late + again + "expect: { late: 1 }", ""},
 		"lax document":   {"strict: false\n", poison, ""},
 		"lax case":       {"", poison + "\n    strict: false", ""},

@@ -126,8 +126,8 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 		accumulatorHealthy: desc("accumulator_healthy", "1 while the accumulator is live, socket-only or ended.", a),
 		gaps: desc("source_gaps_total",
 			"How often an operator let a source go on behind what it had lost.", a),
-		late: desc("events_late_total", "Events that came too late for their windows, whatever became of them: they "+
-			"are in the other counters as that.", a),
+		late: desc("events_late_total", "Events that came too late for their window or join, whatever became of them: "+
+			"they are in the other counters as that.", a),
 		queueDepth:    desc("queue_depth", "Boundaries waiting for the reactor.", a),
 		queueCapacity: desc("queue_capacity", "Boundaries that may wait for the reactor.", a),
 		queueSeconds: desc("queue_seconds_to_full",

@@ -149,7 +149,7 @@ func (g *Graph) AddBad(i int, ev *boundary.Event, bad *accumulator.BadEvent) {
 	g.accs[i].AddBad(g.touch(i), ev, true, bad)
 }
 
-// LateDrops are input i's events that came too late for their windows and were dropped; ok is
+// LateDrops are input i's events that came too late for their window or join and were dropped; ok is
 // false when there are none.
 func (g *Graph) LateDrops(i int) (l accumulator.Lateness, ok bool) {
 	if g.accs[i] == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 // ClockBy says in words what engine time goes by: whose times, for how long who is silent is waited
@@ -34,8 +35,8 @@ func ClockBy(g *spec.Graph) string {
 	return text
 }
 
-// WithoutTime are the reactor's words that go by time where no input says when its events happen, so that a run
-// over files has to make their times up.
+// WithoutTime are the reactor's words that go by time, and the windows, where no input says when its events happen, so
+// that a run over files has to make their times up.
 func WithoutTime(g *spec.Graph) (words []string) {
 	if slices.ContainsFunc(g.Accumulators, func(a spec.Accumulator) bool { return !a.Time.IsZero() }) {
 		return nil
@@ -50,6 +51,11 @@ func WithoutTime(g *spec.Graph) (words []string) {
 	} {
 		if w.of > 0 {
 			words = append(words, w.name)
+		}
+	}
+	for i := range g.Accumulators {
+		if a := &g.Accumulators[i]; a.From == "" && a.Folding().Time == trait.MayBeTimed {
+			words = append(words, "the "+a.Kind+" of "+a.Name)
 		}
 	}
 	return words

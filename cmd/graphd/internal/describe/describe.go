@@ -200,6 +200,7 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 	}
 	addKeys(t, g)
 	addVersions(t, g)
+	addLate(t, g)
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
 		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)
@@ -280,6 +281,15 @@ func addVersions(t *terminal.Table, g *api.GraphSummary) {
 			text += ", since " + v.Since.Format(time.RFC3339Nano)
 		}
 		t.Row("versions", text)
+	}
+}
+
+// addLate tells which inputs events have come too late for.
+func addLate(t *terminal.Table, g *api.GraphSummary) {
+	for i := range g.Accumulators {
+		if a := &g.Accumulators[i]; a.Late > 0 {
+			t.Row("late", terminal.Plural(a.Late, "event")+" for the "+a.Kind+" "+a.Name)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package describe
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,5 +114,27 @@ func TestM48RefusalsByReason(t *testing.T) {
 	}
 	if got := Refused(nil); got != nil {
 		t.Errorf("nobody has refused: %q", got)
+	}
+}
+
+// What came too late is told by input, and nothing of inputs that have nothing of it.
+func TestLateEventsAreTold(t *testing.T) {
+	t.Parallel()
+	g := &api.GraphSummary{Graph: "g", Accumulators: []api.AccumulatorSummary{
+		{Name: "clicks", Kind: "window", Late: 1}, {Name: "quotes", Kind: "passthrough"},
+		{Name: "paid", Kind: "join", Late: 12},
+	}}
+	term, shown := screen()
+	if err := Graph(term, g); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(shown.String()) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] == "late" {
+			got = append(got, strings.Join(words[1:], " "))
+		}
+	}
+	if want := []string{"1 event for the window clicks", "12 events for the join paid"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q in\n%s", got, want, shown)
 	}
 }
