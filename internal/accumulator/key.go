@@ -64,11 +64,8 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 			ds = append(ds, d)
 			continue
 		}
-		if wrong := misread(x, a.Name, names, fields); wrong != "" && a.JoinedBy != "" {
-			ds = append(ds, fold.Diagnostic(e.Pos, expression.CodeUnknownName, "a join reads the fields of what its "+
-				"sides hand over by their bare names, and there is no "+wrong+": write "+
-				strings.ReplaceAll(strings.TrimSpace(e.Text), wrong+".", "")+" (where events do have a field "+wrong+
-				", say so in schema or emit)"))
+		if wrong := fold.Misread(x, a.Name, names, fields); wrong != "" && a.JoinedBy != "" {
+			ds = append(ds, fold.Diagnostic(e.Pos, expression.CodeUnknownName, wrong))
 			continue
 		}
 		ds = p.key.add(e, x, ds)
@@ -76,19 +73,6 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 	p.key.bind(nil)
 	p.key.bare = len(p.key.parts) == 1 && len(names) == 1 && strings.TrimSpace(p.key.parts[0].Text()) == names[0].Name
 	return ds
-}
-
-// misread is the name that a key over the fields of a boundary reads as if it were in scope, as others or the input's
-// own are elsewhere, when no such field is known: event of event.id; "" when there is none.
-func misread(x *expression.Program, own string, names []expression.Name, of expression.Type) string {
-	for _, r := range x.Reads() {
-		name := names[r.Name].Name
-		if len(r.Path) > 0 && slices.Contains([]string{"event", "meta", "vars", own}, name) &&
-			!slices.Contains(of.Fields(), name) {
-			return name
-		}
-	}
-	return ""
 }
 
 // Undeclared are the fields that a part of the key reads of what is handed over and that are not among those that are

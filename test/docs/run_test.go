@@ -17,7 +17,7 @@ import (
 // The pages are run as a reader would follow them, each in a folder and with a daemon of its own:
 //
 //   - every declaration is there as GRAPH.yaml, and every test document as GRAPH_test.yaml, once its place
-//     on the page has been reached;
+//     on the page has been reached; a block that begins with "# FOLDER/NAME.yaml" is there under that name;
 //   - of a block "console" the lines behind "$ " are run by a shell, in order. What the page shows behind
 //     one has to come out, times, durations, ids and positions aside; a line "…" stands for any lines, "…" at the end
 //     of a line for its rest. With "exit=N" the block's last command ends with that code;
@@ -140,23 +140,6 @@ func (r *reader) follow(p *page) {
 	}
 	if r.ran == 0 && !strings.HasPrefix(p.path, "docs/decisions/") {
 		r.t.Errorf("%s: no command was run", p.path)
-	}
-}
-
-var graphName = regexp.MustCompile(`(?m)^graph: *([a-z0-9_]+)`)
-
-// save puts a declaration or test document where the page's commands look for it.
-func (r *reader) save(b *block) {
-	m := graphName.FindStringSubmatch(b.text)
-	if m == nil {
-		return
-	}
-	name := m[1] + ".yaml"
-	if strings.Contains(b.text, "\ncases:\n") {
-		name = m[1] + "_test.yaml"
-	}
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(b.text), 0o600); err != nil {
-		r.t.Fatal(err)
 	}
 }
 

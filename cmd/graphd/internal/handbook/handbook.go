@@ -23,8 +23,8 @@ type Entry struct {
 }
 
 // pages are searched in this order.
-var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "operations.md", "expressions.md",
-	"concepts.md", "codes.md", "keys.md", "websocket.md", "runbook.md", "wasm.md"}
+var pages = [...]string{"diagnostics.md", "declaration.md", "kinds.md", "windows.md", "joins.md", "loops.md",
+	"operations.md", "expressions.md", "concepts.md", "codes.md", "keys.md", "websocket.md", "runbook.md", "wasm.md"}
 
 // furtherPages tell of words that no table or heading of the others is about.
 var furtherPages = [...]string{"guarantees.md", "embedding.md", "getting-started.md", "recipes.md", "performance.md",
@@ -192,13 +192,13 @@ func read(pages []string) ([]section, error) {
 func (s *section) where() string { return fmt.Sprintf("docs/%s, %s", s.page, plain(s.title)) }
 
 // isAbout says whether a section describes the fields below a path: accumulators.NAME of
-// accumulators.ticks, the kind file of accumulators.ticks.source.file.
+// accumulators.ticks, the kind file of accumulators.ticks.source.file, Loops of loops.settle.
 func (s *section) isAbout(path []string) bool {
 	title := plain(s.title)
 	first, last := path[0], path[len(path)-1]
 	for _, word := range strings.FieldsFunc(title, func(r rune) bool { return r == ',' || r == ' ' }) {
 		head, _, _ := strings.Cut(word, ".")
-		if head == first && s.page == "declaration.md" || head == last {
+		if strings.EqualFold(head, first) || strings.EqualFold(head, last) {
 			return true
 		}
 	}
@@ -279,7 +279,7 @@ func rowText(head, cells []string) string {
 // maxSection bounds what is shown of a section; the page has the rest.
 const maxSection = 1200
 
-// text is a section in words, without its code and its tables.
+// text is a section in words, without its code and its tables, of which it names the fields.
 func (s *section) text() string {
 	var b strings.Builder
 	code := false
@@ -297,7 +297,26 @@ func (s *section) text() string {
 		}
 		b.WriteString(plain(line) + "\n")
 	}
+	if named := s.fields(); len(named) > 0 {
+		b.WriteString("fields: " + strings.Join(named, ", "))
+	}
 	return strings.TrimSpace(b.String())
+}
+
+// fields are the names in the first column of the section's tables of fields, each of which can be asked for.
+func (s *section) fields() (named []string) {
+	var head []string
+	for _, line := range s.lines {
+		switch cells := cut(line); {
+		case cells == nil:
+			head = nil
+		case head == nil:
+			head = cells
+		case head[0] == "field" && strings.Trim(cells[0], "-:") != "":
+			named = append(named, words(cells[0])...)
+		}
+	}
+	return named
 }
 
 var (

@@ -104,6 +104,12 @@ func TestFieldsAreExplained(t *testing.T) {
 		"file":                                  "docs/kinds.md, file",
 		"crash_loop":                            "docs/operations.md, Health",
 		"durability.interval":                   "docs/declaration.md, durability, history, dead_letters",
+		"accumulators.paid.join.within":         "docs/joins.md, The fields of join",
+		"join.type":                             "docs/joins.md, The fields of join",
+		"nth_left":                              "docs/joins.md, What is handed over",
+		"accumulators.clicks.window.lateness":   "docs/windows.md, The fields of window",
+		"loops.settle.until":                    "docs/loops.md, Loops",
+		"window.late":                           "docs/windows.md, The fields of window",
 	} {
 		if found, err := Find(term); err != nil || len(found) == 0 || found[0].Where != where || found[0].Text == "" {
 			t.Errorf("%s: %v %+v", term, err, found)
