@@ -1,7 +1,7 @@
 // Command nexmark runs the queries of Nexmark, a benchmark of streams, as declarations beside plain programs.
 //
 //	go run ./bench/nexmark                           # all of them over a million events: minutes
-//	go run ./bench/nexmark -events 100000 -n 1 q4 q9  # some of them over fewer
+//	go run ./bench/nexmark -events 100000 -n 1 q4 q9 # some of them over fewer
 //
 // The events are those of an online auction: persons register, auctions begin, bids come. [generator] makes them, the
 // same for the same numbers, a file for each stream. q0.yaml and the others say what is asked, in the form that a user
