@@ -2,6 +2,8 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -81,6 +84,65 @@ func TestM25NodeOfALaneIsQuarantined(t *testing.T) {
 		metrics := b.e.Metrics(t.Context())
 		if l := metrics[0].Lanes["slow"]; l.Runs != 2 || l.Late != 1 || l.Lost != 0 {
 			t.Errorf("metrics: %+v", l)
+		}
+	})
+}
+
+// M25: a graph whose node does not come back is named within a second, and keeps no other from its epochs for longer,
+// also where one at a time may run them. What it comes to when its time is up is dropped.
+func TestM25OthersGoOnBesideAGraphThatIsHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold, got := make(chan struct{}), &picky{}
+		slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+			<-hold
+			return args[0], nil
+		}
+		b := newBedOf(t, &scripted{
+			Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}},
+			sink:  func(string) sink.Sink { return got },
+		}, Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), MaxEpochs: 1})
+		defer b.close()
+		b.apply(fmt.Sprintf(stuckDoc, "stuck"), "stuck")
+		// No checkpoint wakes it.
+		b.apply(fmt.Sprintf(busyDoc, "quick")+"durability: { interval: 1h }\n", "quick")
+		ref := api.Ref{Tenant: "default", Name: "stuck"}
+		if _, err := b.e.Push(t.Context(), ref, "a", []json.RawMessage{json.RawMessage("1")}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for i := range 5 {
+			began := time.Now()
+			quick := api.Ref{Tenant: "default", Name: "quick"}
+			if _, err := b.e.Push(t.Context(), quick, "a", []json.RawMessage{
+				json.RawMessage(fmt.Sprint(10 + i)),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for synctest.Wait(); !strings.Contains(got.taken(), fmt.Sprint(10+i)); synctest.Wait() {
+				if time.Sleep(10 * time.Millisecond); time.Since(began) > time.Minute {
+					close(hold)
+					t.Fatalf("the epoch %d of the other graph has not come: the sink has %s", i+1, got.taken())
+				}
+			}
+			most := 50 * time.Millisecond
+			if i == 0 { // it has waited for the one place, until that was lent
+				most += live.LendAfter
+			}
+			if took := time.Since(began); took > most {
+				t.Errorf("epoch %d of the other graph took %v", i+1, took)
+			}
+			if s := b.summary("stuck"); s.Health != "degraded" || s.HealthReason == nil ||
+				!strings.HasPrefix(s.HealthReason.Detail, "node n has run for 1s;") {
+				t.Errorf("after a second: %s %+v", s.Health, s.HealthReason)
+			}
+		}
+		time.Sleep(time.Minute)
+		close(hold)
+		time.Sleep(time.Second)
+		letters := b.letters("stuck")
+		if s := b.summary("stuck"); s.Health != "live" || got.taken() != "[10 11 12 13 14]" || len(letters) != 1 ||
+			letters[0].Code != "epoch_timeout" {
+			t.Errorf("afterwards: %s %+v, the sink has %s, letters %+v", s.Health, s.HealthReason, got.taken(), letters)
 		}
 	})
 }

@@ -239,6 +239,7 @@ func (r *Reactor) work(ctx context.Context) error {
 
 // end is the last of a reactor, whatever ends it.
 func (r *Reactor) end() {
+	defer r.Hands.Close() // the last: what is away may stay away, and nobody else waits for it
 	defer close(r.stopped)
 	defer r.pipe.mark.end()
 	defer r.Inbox.Close()
@@ -248,7 +249,6 @@ func (r *Reactor) end() {
 	defer r.committing.Wait()
 	defer r.Epochs.forget(r)
 	defer r.desk.Close()
-	defer r.Hands.Close()
 	defer r.Meter.Left(r.Core.Config().ID.Shard)
 }
 
