@@ -129,6 +129,9 @@ func TestM43AnEpochThatWaitsForAnAnswerIsNoAttempt(t *testing.T) {
 	if !a.desk.Waits() || a.care.noted != 0 {
 		t.Fatalf("it waits: %v, epoch %d is noted", a.desk.Waits(), a.care.noted)
 	}
+	if n := (host{a.Reactor}).Grant(a.Clock.Now()); n != 0 || len(a.jobs) > 0 { // as under the event clock
+		t.Errorf("%d epochs may run, and the ledger is told", n)
+	}
 	if n := a.attempts(); n != 0 {
 		t.Errorf("an epoch that waits was noted %d times", n)
 	}

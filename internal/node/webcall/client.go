@@ -55,7 +55,11 @@ func (c *client) Call(ctx context.Context, r *kind.Request) (kind.Answer, error)
 	}
 	a, remembered, err := c.cache.get(ctx, r, func() (kind.Answer, bool, error) {
 		a, err := c.ask(ctx, r)
-		return a, err == nil && a.Code == "" && c.isAnswer(a.Status), err
+		if err != nil {
+			return a, false, err
+		}
+		_, fault := c.Answered(&a) // what is no answer to the node is asked for again
+		return a, fault == nil, nil
 	})
 	if remembered {
 		c.mu.Lock()

@@ -1,10 +1,14 @@
 package webcall
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // risk is the schema of an answer.
@@ -43,5 +47,25 @@ func TestSchemas(t *testing.T) {
 	}
 	if a, b := (Declared{}).Identity(), (Declared{Schema: risk}).Identity(); a == b {
 		t.Error("another schema is the same node")
+	}
+}
+
+// An answer that is not what the schema says is not remembered.
+func TestWhatIsNoAnswerIsNotRemembered(t *testing.T) {
+	answers := []string{`{"risk": "high"}`, `{"risk": 5}`, `{"risk": 6}`}
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, answers[0])
+		answers = answers[1:]
+	})
+	c := Declared{URL: url, Schema: risk, Cache: Cache{Key: expr("v"), TTL: time.Minute, Max: 2}}
+	e := compile(t, c, spec.Retry{})
+	client := open(t, e)
+	if _, err := ask(t, e, client, 1); codeOf(err) != CodeInvalid {
+		t.Errorf("got %v", err)
+	}
+	for range 2 {
+		if got, err := ask(t, e, client, 1); err != nil || got != `{"risk":5}` {
+			t.Errorf("got %s, %v", got, err)
+		}
 	}
 }
