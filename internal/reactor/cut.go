@@ -46,6 +46,7 @@ type cut struct {
 	back     []int // tables that are looked up as they were
 	heads    bool  // a sequential head is among what was taken
 	through  int   // the input whose boundary is taken without having waited, which is all; or noInput
+	undone   bool  // its epoch has failed, and the graph halts as it was before
 }
 
 func (t *cut) init(n int) {
@@ -59,7 +60,7 @@ func (t *cut) init(n int) {
 func (t *cut) reset() {
 	clear(t.take)
 	clear(t.counts)
-	t.heads, t.back, t.through = false, t.back[:0], noInput
+	t.heads, t.back, t.through, t.undone = false, t.back[:0], noInput, false
 }
 
 // Fire runs at most one epoch, if the criteria hold, and reports whether anything
@@ -83,6 +84,9 @@ func (c *Core) Fire(now time.Time) bool {
 			return false
 		}
 		changed := c.fire(cause)
+		if c.cut.undone {
+			c.ticked = ticked // the instant of the cadence has not been served
+		}
 		if c.cfg.Keys != nil {
 			c.schedule(c.cell)
 		}

@@ -18,7 +18,6 @@ func (c *Core) run(cause Cause) bool {
 	if c.calls != nil && c.postpone(cause) {
 		return false
 	}
-	c.begin()
 	if err := c.res.Err; err != nil {
 		c.epoch-- // fail numbers it again
 		stage := "node"
@@ -28,6 +27,7 @@ func (c *Core) run(cause Cause) bool {
 		c.fail(cause, stage, err.Code, c.failure(err))
 		return true
 	}
+	c.begin()
 	rec := c.record(cause, true)
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
 	c.ran()
@@ -131,19 +131,21 @@ func (c *Core) overran() error {
 
 // fail gives the failed epoch its number and its record, and undoes its cut (M21): inputs,
 // node values and state are what they were, flags are cleared, and the events it took
-// become dead letters; or, when the graph halts on failure, nothing is taken at all.
+// become dead letters; or, when the graph halts on failure, nothing is taken at all: no timer counts from
+// that epoch either, so that what is tried when the graph goes on is the same again.
 func (c *Core) fail(cause Cause, stage, code, reason string) {
 	c.epoch++
-	c.begin()
 	rec := c.record(cause, stage != "guard")
 	rec.Err, rec.ErrCode = reason, code
 	if c.cfg.HaltOnFailure {
 		c.answered(c.cell.key)
 		c.stay()
 		c.cut.reset()
+		c.cut.undone = true
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,
 			reason))
 	} else {
+		c.begin()
 		c.consume(false, true, func(i int, b *boundary.Boundary) { c.deadLetter(i, b, stage, code, reason, c.epoch) })
 	}
 	c.finish(rec)

@@ -91,6 +91,7 @@ func (c *Core) stay() {
 		return
 	}
 	c.lineUp(c.cell, i, c.cut.take[i])
+	c.touch(c.cell, i)
 }
 
 // consumeThrough is consume of a cut that is one boundary which never waited.

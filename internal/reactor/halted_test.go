@@ -1,0 +1,115 @@
+package reactor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/graphd/graphd/internal/checkpoint"
+)
+
+const halting = "durability: { on_failure: halt }\n"
+
+// M21, M28: what a graph that halts tries first when it goes on is what it has halted on, whatever called for that
+// epoch: the limits of a rate and the instants of a cadence count from what was kept. So it is after a checkpoint and
+// after a replay of the journal.
+func TestM21WhatHaltedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	const byKey = "nodes:\n  n: { expr: '[key, 6 / a]' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n" + halting
+	for name, c := range map[string]struct {
+		reactor, nodes string
+		keyed          bool
+		give           func(r *rig)
+		cause          Cause
+		key            string
+	}{
+		"a tick": {"{ when: any, every: 10s }", "nodes:\n  n: { expr: 'cause() == \"tick\" ? 1 / (a ?? 0) : 0' }\n" +
+			"outputs:\n  out: { from: n, sink: { drop: {} } }\n" + halting, false, func(*rig) {}, CauseTick, ""},
+		"a key of a cadence": {"{ when: any, every: 10s }", byKey, true, func(r *rig) {
+			r.give("a", "p", 0)
+			r.give("a", "q", 1)
+		}, CauseCriteria, `"p"`},
+		"a key of a rate": {"{ when: any, rate_limit: 10s }", byKey, true, func(r *rig) {
+			r.give("a", "p", 0)
+			r.give("a", "q", 1)
+		}, CauseCriteria, `"p"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := []option{withJournal}
+			if c.keyed {
+				opts = append(opts, keyed(nil))
+			}
+			r := newRig(t, graphOf("  a: { strategy: sequential }\n", c.reactor, c.nodes), opts...)
+			r.c.Begin()
+			cells := map[string]checkpoint.Cell{}
+			r.reload(cells)
+			r.start()
+			head := checkpoint.Head{Epoch: r.c.Epoch(), Meta: r.c.meta()}
+			before := listCells(cells)
+			r.c.Begin()
+			c.give(r)
+			r.advance(5 * time.Second) // an instant of the cadence
+			again := func(what string, epoch int64) {
+				t.Helper()
+				r.want(r.fire(), "")
+				last := r.last()
+				if r.c.Health() != HealthHalted || last.Epoch != epoch || last.Cause != c.cause ||
+					string(last.Key) != c.key {
+					t.Errorf("%s: %s, epoch %d of %s by %s: %s", what, r.c.Health(), last.Epoch, last.Key, last.Cause,
+						last.Err)
+				}
+			}
+			again("at first", 1)
+			entries := r.c.DrainJournal()
+			r.reload(cells)
+			r.start()
+			again("after a checkpoint", 2)
+
+			r.c = NewCore(r.c.cfg)
+			if _, err := r.c.Restore(head, before); err != nil {
+				t.Fatal(err)
+			}
+			replayer := NewReplayer(r.c, head)
+			for _, e := range entries {
+				if err := replayer.Entry(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			replayer.Done()
+			r.start()
+			again("after a replay", 2)
+		})
+	}
+}
+
+// M21, M28, M42: a boundary that goes through and whose epoch halts the graph waits as any other, in a checkpoint too.
+func TestM21WhatHaltedWaitsInTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]option{"unkeyed": nil, "keyed": {keyed(nil)}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, graphOf("  a: {}\n", "{ when: any }",
+				"nodes:\n  n: { expr: '6 / a' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"+halting), opts...)
+			key, cells := "", map[string]checkpoint.Cell{}
+			if r.c.Keyed() {
+				key = "p"
+			}
+			for epoch, x := range []int{3, 0} {
+				b, mark := r.next("a", key, x)
+				if done, _ := r.c.Through(r.now, 0, &b, &mark); !done || r.c.Epoch() != int64(epoch+1) {
+					t.Fatalf("it has not gone through: epoch %d", r.c.Epoch())
+				}
+				r.released()
+				if x == 3 {
+					r.reload(cells)
+					r.start()
+				}
+			}
+			r.reload(cells)
+			r.start()
+			if n := r.books("a").Queued; n != 1 {
+				t.Errorf("%d events wait, want the one that the graph has halted on", n)
+			}
+		})
+	}
+}
