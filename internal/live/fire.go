@@ -42,9 +42,10 @@ func (r *Reactor) fire(now time.Time) (fired, free bool) {
 	}
 	r.desk.Tried()
 	defer r.Epochs.leave(r)
-	count := 0
-	for count < n && !r.deserted() && r.Core.Fire(now) {
+	count, took := 0, time.Duration(0)
+	for count < n && took < fireWithin && !r.deserted() && r.Core.Fire(now) {
 		count++
+		took += r.Core.Took()
 		if now = r.Clock.Now(); len(r.commands) > 0 || r.overstays(now) {
 			break
 		}

@@ -32,6 +32,8 @@ const (
 	// fireBatch is how many epochs run before the reactor looks at its inbox, commands and
 	// timers again: at a microsecond an epoch they wait a fraction of a millisecond at most (M27).
 	fireBatch = 256
+	// fireWithin is for how long they may run: where an epoch takes a second outputs do not wait for minutes.
+	fireWithin = flow.TurnWithin
 	// sealLetters asks for a checkpoint early.
 	sealLetters = 1_000
 	// linger and lingerEpochs are how long values of an outbox or a co-transaction wait for

@@ -203,8 +203,9 @@ type Core struct {
 	taken     uint64 // boundaries that cuts have taken
 	micro     int    // epochs since the last that took something, or since the instant began
 
-	began       int64        // Mono at the start of the epoch
-	interrupt   func() error // what the plan asks between nodes; nil without a clock
+	began       int64         // Mono at the start of the epoch
+	took        time.Duration // by the last epoch since Fire began; see Took
+	interrupt   func() error  // what the plan asks between nodes; nil without a clock
 	out         []sink.Message
 	ring        ring
 	deadLetters []checkpoint.DeadLetter // since the last seal

@@ -71,7 +71,7 @@ func (c *Core) Fire(now time.Time) bool {
 	if c.calls != nil {
 		c.calls.missed = false
 	}
-	if c.asked = false; !c.mayFire() {
+	if c.asked, c.took = false, 0; !c.mayFire() {
 		c.waitAnew()
 		return false
 	}

@@ -127,6 +127,7 @@ func (c *Core) finish(r *Record) {
 	if c.cfg.Mono != nil {
 		r.Duration = time.Duration(c.cfg.Mono() - c.began)
 	}
+	c.took = r.Duration
 	r.Seq = c.frames + 1
 	c.frames += int64(len(r.Emitted)) + 1
 	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
@@ -137,6 +138,9 @@ func (c *Core) finish(r *Record) {
 		c.cfg.Observe(r)
 	}
 }
+
+// Took is how long the epoch of the last Fire took; 0 where it ran none, and in virtual time.
+func (c *Core) Took() time.Duration { return c.took }
 
 // Records calls visit for the records from number from on, oldest first, while it answers
 // true. In a journaled graph they end with what Show allows. Numbers count every record of this

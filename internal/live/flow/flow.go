@@ -19,6 +19,10 @@ const DefaultIdle = 10 * time.Second
 // the next it is always so.
 const heldLasts = int64(time.Second)
 
+// TurnWithin is for how long epochs run before the reactor looks at everything else again, by what they take: a
+// fraction of what somebody notices. Who is at that has had one epoch at least.
+const TurnWithin = 10 * time.Millisecond
+
 // turnEvents is how many events are folded before the reactor looks at its commands again.
 const turnEvents = 1024
 
@@ -76,6 +80,7 @@ type Flow struct {
 	turn     time.Time     // when the turn began, by the wall clock
 	left     int           // epochs that may still run in this turn; -1 when nobody has asked yet
 	fired    int           // in this turn
+	took     time.Duration // by these
 	burst    int           // fired, when the graph last began to come to rest
 	waits    time.Duration // how long nothing will be due, as of the last turn
 	mono     int64         // the monotonic clock, as of the turn, less what it went on by unseen

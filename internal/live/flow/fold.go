@@ -171,6 +171,9 @@ func (f runner) Grant() bool {
 func (f runner) Fired() {
 	f.left--
 	f.fired++
+	if f.took += f.Core.Took(); f.took >= TurnWithin {
+		f.left = 0
+	}
 }
 
 // Begun implements [drive.Host].

@@ -9,7 +9,7 @@ import (
 // Turn takes the flow further, as far as may be done at once. done says that something was, fired
 // how many epochs were; free that nothing but the events and the criteria kept it from more.
 func (f *Flow) Turn(now time.Time) (done bool, fired int, free bool) {
-	f.left, f.fired, f.turn = -1, 0, now
+	f.left, f.fired, f.took, f.turn = -1, 0, 0, now
 	f.look()
 	f.loosen()
 	f.pushed()
