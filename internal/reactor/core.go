@@ -221,6 +221,7 @@ type Core struct {
 	journal     journal
 	calls       *calls            // nil in a graph that calls nobody
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
+	defaults    map[string]uint64 // see [Config.defaults]; nil without any
 	weigher     weigher
 }
 
@@ -270,7 +271,7 @@ func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
 		filtered: make([]int64, len(cfg.Outputs)), refused: make([]int64, len(cfg.Outputs)),
-		freed: make([]Credit, len(cfg.Inputs))}
+		freed: make([]Credit, len(cfg.Inputs)), defaults: cfg.defaults()}
 	lateness := make([]time.Duration, len(cfg.Inputs))
 	for i := range c.accs {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness

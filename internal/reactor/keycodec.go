@@ -39,8 +39,8 @@ func appendLayout(dst []byte, cfg *Config) []byte {
 // keyLayout is a layout as the present declaration reads it.
 type keyLayout struct {
 	identity string
-	inputs   []int // by place in a cell: the input, -1 for one that is gone
-	have     []bool
+	inputs   []int    // by place in a cell: the input, -1 for one that is gone
+	missing  []int    // inputs of a key that it does not have: they are new, or are global no more
 	dropped  []string // nodes that mean something else now
 	nodes    *graph.Layout
 	pruned   []byte // the layout without the names of what is gone, or means something else
@@ -48,7 +48,7 @@ type keyLayout struct {
 
 func (c *Core) readLayout(data []byte) (*keyLayout, error) {
 	r := form.Reader{Rest: data}
-	l := &keyLayout{identity: r.Text(), have: make([]bool, len(c.cfg.Inputs))}
+	l, have := &keyLayout{identity: r.Text()}, make([]bool, len(c.cfg.Inputs))
 	n := r.Uint()
 	if n > uint64(len(r.Rest)) {
 		return nil, form.ErrShort
@@ -58,7 +58,7 @@ func (c *Core) readLayout(data []byte) (*keyLayout, error) {
 		name := r.Text()
 		i := c.input(name)
 		if i >= 0 && !c.ownsShared(i) {
-			l.have[i] = true
+			have[i] = true
 		} else {
 			name = ""
 		}
@@ -66,6 +66,11 @@ func (c *Core) readLayout(data []byte) (*keyLayout, error) {
 	}
 	if r.Err != nil {
 		return nil, r.Err
+	}
+	for i := range have {
+		if !have[i] && !c.ownsShared(i) {
+			l.missing = append(l.missing, i)
+		}
 	}
 	var err error
 	if l.nodes, l.dropped, err = c.cfg.Plan.ReadLayout(r.Rest); err == nil {
@@ -116,6 +121,9 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 	}
 	if err := c.cfg.Plan.DecodeState(&k.nodes, l.nodes, r.Rest); err != nil {
 		return err
+	}
+	for _, i := range l.missing { // until the key is written anew; what rests on it may have known another value
+		c.slotOf(k, i).version = c.stamp + 1
 	}
 	k.sealed = true
 	c.keys.byKey.Put(k)
@@ -253,24 +261,16 @@ func (c *Core) restoreKeyQueues(cells []checkpoint.Cell) error {
 }
 
 // orderKeys puts what was restored in order: queues, the order of last arrival, the
-// agenda; and after a change of the plan makes due what may rest on what is gone.
-func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
+// agenda.
+func (c *Core) orderKeys(samePlan bool) {
 	all := make([]*cell, 0, c.keys.byKey.Len())
 	for k := range c.keys.byKey.All() {
 		all = append(all, k)
 	}
 	slices.SortFunc(all, byArrival)
-	missing := c.missingInputs(layouts)
 	for _, k := range all {
-		for i := range c.cfg.Inputs {
-			if c.isShared(i) {
-				continue
-			}
-			s := c.slotOf(k, i)
-			s.queue.sort()
-			if !samePlan && missing[i] {
-				s.version = c.stamp + 1
-			}
+		for i := range k.slots {
+			k.slots[i].queue.sort()
 		}
 		c.keys.ages.put(k)
 		if k.waits = k.waits && samePlan; k.waits { // another guard is asked anew
@@ -280,17 +280,6 @@ func (c *Core) orderKeys(layouts map[uint64]*keyLayout, samePlan bool) {
 	}
 	c.boundBytes()
 	clear(c.freed) // nothing of it has taken room yet
-}
-
-// missingInputs are those that some layout does not have: they are new, or are global no more.
-func (c *Core) missingInputs(layouts map[uint64]*keyLayout) []bool {
-	missing := make([]bool, len(c.cfg.Inputs))
-	for _, l := range layouts {
-		for i := range missing {
-			missing[i] = missing[i] || !l.have[i]
-		}
-	}
-	return missing
 }
 
 // byArrival orders keys by their last arrival; the name is for those made by a command.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/reactor/form"
@@ -87,12 +89,11 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 		return nil, nil
 	}
 	c.restoreMeta(&m)
-	have := make([]bool, len(c.cfg.Inputs))
-	layouts, dropped, err := c.restoreLayouts(cells)
-	if err != nil {
+	from := &restoring{meta: &m, have: make([]bool, len(c.cfg.Inputs))}
+	if from.layouts, dropped, err = c.restoreLayouts(cells); err != nil {
 		return nil, err
 	}
-	kept, more, err := c.restoreCells(cells, layouts, have)
+	kept, more, err := c.restoreCells(cells, from)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +115,9 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 			}
 		}
 	}
-	c.orderRestored(m.Plan, have)
+	c.orderRestored(from)
 	if c.cfg.Keys != nil {
-		c.orderKeys(layouts, m.Plan == c.cfg.PlanHash)
+		c.orderKeys(m.Plan == c.cfg.PlanHash)
 	}
 	c.leaveSides()
 	slices.Sort(dropped)
@@ -152,15 +153,22 @@ func (c *Core) restoreMeta(m *form.Meta) {
 	}
 }
 
+// restoring is what is known of a checkpoint while it is restored.
+type restoring struct {
+	meta    *form.Meta
+	layouts map[uint64]*keyLayout
+	have    []bool // inputs of the graph as a whole of which something had arrived
+}
+
 // restoreCells takes in all cells but queues of keys, which come after the keys they belong
-// to. have is told which inputs there were; kept are the cells that the plan may know.
-func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayout, have []bool) (
+// to. kept are the cells that the plan may know.
+func (c *Core) restoreCells(cells []checkpoint.Cell, from *restoring) (
 	kept map[graph.Cell]bool, dropped []string, err error) {
 	kept = make(map[graph.Cell]bool)
 	for n := range cells {
 		cell := &cells[n]
 		if cell.Kind == form.CellKey {
-			if err := c.restoreKeyCell(cell, layouts); err != nil {
+			if err := c.restoreKeyCell(cell, from.layouts); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -168,7 +176,7 @@ func (c *Core) restoreCells(cells []checkpoint.Cell, layouts map[uint64]*keyLayo
 		if cell.Kind == form.CellLayout || cell.Kind == form.CellQueue && cell.Key != "" {
 			continue
 		}
-		drop, err := c.restoreCell(cell, have)
+		drop, err := c.restoreCell(cell, from)
 		if err != nil {
 			return nil, nil, corrupt(cell, err)
 		}
@@ -184,22 +192,62 @@ func corrupt(cell *checkpoint.Cell, err error) error {
 	return fmt.Errorf("%w: cell %s %q %s: %w", ErrCorrupt, cell.Kind, cell.Name, cell.Key, err)
 }
 
-// orderRestored puts queues in order, and after a change of the plan makes everything due
-// that may depend on what was dropped.
-func (c *Core) orderRestored(plan string, have []bool) {
+// orderRestored puts queues in order, and after a change of the plan makes due what rests on an input of which nothing
+// had arrived and which may be worth something else now.
+func (c *Core) orderRestored(from *restoring) {
 	for i := range c.shared.slots {
 		c.shared.slots[i].queue.sort()
 	}
-	if plan == c.cfg.PlanHash {
+	if from.meta.Plan == c.cfg.PlanHash {
 		return
 	}
 	c.changes.head = true
 	for i := range c.shared.slots {
-		if s := &c.shared.slots[i]; !have[i] {
-			s.version = c.stamp + 1
+		if !from.have[i] && c.ownsShared(i) && !c.sameWithout(from, i) {
+			c.shared.slots[i].version, c.changes.slots[i] = c.stamp+1, true
 		}
 	}
 	c.stamp++
+}
+
+// sameWithout says that an input of which nothing had arrived was worth then what it is now: nothing or the same
+// default stood for it. Who rests on it has nothing to learn from an update, and would count twice what it has counted.
+func (c *Core) sameWithout(from *restoring, i int) bool {
+	name := c.cfg.Inputs[i].Name
+	if _, known := from.meta.Books[name]; !known {
+		return false // a node may have had its name
+	}
+	for _, l := range from.layouts {
+		if slices.Contains(l.inputs, i) {
+			return false // each key had its own value of it
+		}
+	}
+	was, had := from.meta.Defaults[name]
+	is, has := c.defaults[name]
+	return was == is && had == has
+}
+
+// defaults are the fingerprints of what stands for inputs before something has arrived, by name; nil for none. A table
+// says by itself what of it is another.
+func (c *Config) defaults() (prints map[string]uint64) {
+	for i := range c.Inputs {
+		in := &c.Inputs[i]
+		if in.Default.IsAbsent() || in.Table != nil {
+			continue
+		}
+		if prints == nil {
+			prints = make(map[string]uint64)
+		}
+		prints[in.Name] = printOf(in.Default)
+	}
+	return prints
+}
+
+// printOf is a fingerprint of a value.
+func printOf(v boundary.Value) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(v.AppendBinary(nil)) // never fails
+	return h.Sum64()
 }
 
 // sort puts a restored queue into admission order.
@@ -209,7 +257,7 @@ func (q *queue) sort() {
 	}
 }
 
-func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, err error) {
+func (c *Core) restoreCell(cell *checkpoint.Cell, from *restoring) (dropped string, err error) {
 	switch cell.Kind {
 	case form.CellAccount:
 		if i := c.input(cell.Name); i >= 0 {
@@ -220,8 +268,7 @@ func (c *Core) restoreCell(cell *checkpoint.Cell, have []bool) (dropped string, 
 		return "", nil
 	case form.CellInput:
 		if i := c.input(cell.Name); i >= 0 {
-			have[i] = c.ownsShared(i)
-			return "", c.restoreSlot(i, cell.Data)
+			return "", c.restoreSlot(i, cell.Data, from)
 		}
 	case form.CellQueue:
 		it, i, err := c.decodeQueued(cell)
@@ -303,7 +350,7 @@ func (c *Core) restoreAccount(i int, data []byte) (dropped string, err error) {
 	return "", nil
 }
 
-func (c *Core) restoreSlot(i int, data []byte) error {
+func (c *Core) restoreSlot(i int, data []byte, from *restoring) error {
 	sl, err := form.ReadShared(data)
 	if err != nil {
 		return err
@@ -314,8 +361,12 @@ func (c *Core) restoreSlot(i int, data []byte) error {
 		return nil
 	}
 	s := &c.shared.slots[i]
-	if !sl.Cur.IsAbsent() || s.cur.IsAbsent() {
+	was, had := from.meta.Defaults[c.cfg.Inputs[i].Name]
+	from.have[i] = !sl.Cur.IsAbsent() && !(had && sl.At == (boundary.Position{}) && was == printOf(sl.Cur))
+	if from.have[i] {
 		s.cur, s.version, s.at = sl.Cur, sl.Version, placeOf(sl.At)
+	} else { // what stands for it now does
+		s.version = max(s.version, sl.Version)
 	}
 	if sl.Pend == nil {
 		return nil

@@ -220,7 +220,7 @@ func (c *Core) metaOfState(m *form.Meta) {
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
-	m.Refused = c.byOutput(c.refused)
+	m.Refused, m.Defaults = c.byOutput(c.refused), c.defaults
 }
 
 // byOutput are the counts of outputs that are not 0, by name.

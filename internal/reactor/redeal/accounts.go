@@ -83,11 +83,12 @@ func (d *dealer) copyAccount(in *Input) {
 		if i == 0 && d.old[0].accs[in.Name] != nil {
 			of = d.old[0]
 		}
-		b := of.meta.Books[in.Name]
-		if s := of.shared[in.Name]; s != nil && s.Pend != nil && d.taken(in.Name) {
-			b.Consumed += s.Pend.Events
+		if b, known := of.meta.Books[in.Name]; known { // else the input is new, and the shards are to see that
+			if s := of.shared[in.Name]; s != nil && s.Pend != nil && d.taken(in.Name) {
+				b.Consumed += s.Pend.Events
+			}
+			n.books(in.Name, b)
 		}
-		n.books(in.Name, b)
 		a, state := of.accs[in.Name], from.accs[in.Name]
 		if a == nil || state == nil {
 			continue
