@@ -23,6 +23,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		reads:     make([]inputReads, len(c.inputs)),
 		constants: []boundary.Value{c.vars},
 		keyName:   c.varsIndex() + 1,
+		journaled: c.g.Durability.Mode == "journal",
 	}
 	if n := c.g.Reactor.Shards; n > 1 {
 		p.shards = n
@@ -60,7 +61,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	}
 	p.conflates = make([][]string, len(p.inputs))
 	for at, i := range order {
-		for in := range c.units[i].inputs.All() {
+		for in := range c.units[i].reach.All() {
 			if !p.inputs[in].Event && p.triggers[in] && c.units[i].counts() != "" {
 				p.conflates[in] = append(p.conflates[in], p.nodes[at].Name)
 			}

@@ -104,6 +104,7 @@ type unit struct {
 	rank    int
 	onEvent bool       // rests on an event input
 	inputs  bitset.Set // what it rests on, directly or not
+	reach   bitset.Set // what it comes of in any epoch; see findReach
 	typ     expression.Type
 }
 

@@ -8,21 +8,62 @@ import (
 )
 
 // checkStrategies looks for inputs that are latest only because nothing is declared, and that a
-// node rests on to which every event matters: an event node, or one that remembers. What comes of
+// node comes of to which every event matters: an event node, or one that remembers. What comes of
 // it would depend on how fast the graph is, so the declaration has to choose (M9).
 func (c *compiler) checkStrategies(order []int) {
+	c.findReach()
 	for i, in := range c.inputs {
 		if !in.Unsaid {
 			continue
 		}
 		for _, at := range order {
 			u := &c.units[at]
-			if why := u.counts(); why != "" && u.inputs.Has(i) {
+			if why := u.counts(); why != "" && u.reach.Has(i) {
 				c.report(c.inputPos(in.Name), CodeStrategyNeeded, fmt.Sprintf("%s is latest by default: a value that "+
 					"is overwritten before an epoch takes it never reaches %s, %s; say here (or in the reactor, for "+
 					"all) what is meant: strategy: sequential where every value counts, strategy: latest where the "+
 					"newest is enough", in.Name, u.decl.Name, why), "")
 				break
+			}
+		}
+	}
+}
+
+// findReach fills in which inputs units come of in any epoch: those that they rest on, and those under what they, or
+// nodes that they rest on, read as of the last one.
+func (c *compiler) findReach() {
+	for i := range c.units {
+		c.units[i].reach = c.units[i].inputs
+	}
+	if len(c.delayed) == 0 {
+		return
+	}
+	readers := make([][]int, len(c.units)) // by unit: those that read it, whenever
+	var grown []int                        // units whose readers have not been told
+	for i := range c.units {
+		u := &c.units[i]
+		u.reach = slices.Clone(u.inputs)
+		deps := u.deps
+		if u.ring != nil {
+			deps = slices.Concat(deps, u.ring.deps)
+		}
+		for _, d := range deps {
+			if n := d.from - len(c.inputs); n >= 0 {
+				readers[n] = append(readers[n], i)
+			}
+		}
+		for _, n := range u.delays {
+			readers[n] = append(readers[n], i)
+		}
+		grown = append(grown, i)
+	}
+	for len(grown) > 0 {
+		i := grown[len(grown)-1]
+		grown = grown[:len(grown)-1]
+		for _, k := range readers[i] {
+			before := slices.Clone(c.units[k].reach)
+			if c.units[k].reach.Add(c.units[i].reach); !slices.Equal(before, c.units[k].reach) {
+				grown = append(grown, k)
 			}
 		}
 	}

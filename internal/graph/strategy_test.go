@@ -16,16 +16,21 @@ func TestM9StrategyNeeded(t *testing.T) {
 	const doc = "graph: g\naccumulators:\n  a: {}\n  b: {}\n  q: { strategy: sequential }\n" +
 		"nodes:\n  mid: { expr: a }\n%s"
 	for nodes, want := range map[string]string{
-		"  n: { expr: mid + b }\n":                                 "",
-		"  n: { expr: 'lag(q)' }\n":                                "",
-		"  n: { expr: q }\n":                                       "",
-		"  n: { expr: q + b, event: false }\n":                     "",
-		"  n: { expr: 'lag(mid)' }\n":                              "3 n lag",
-		"  n: { expr: 'b > 1 ? ema(b, 2) : rate(a)' }\n":           "3 n ema; 4 n ema",
-		"  n: { route: { x: 'dedupe(b, duration(\"1s\"))' } }\n":   "4 n dedupe",
-		"  n: { expr: b, event: true }\n  m: { expr: 'lag(n)' }\n": "4 n event: true",
-		"  n: { expr: q + b }\n":                                   "4 n sequential input",
-		"  n: { expr: 1, after: [mid], event: true }\n":            "3 n event: true",
+		"  n: { expr: mid + b }\n":                                      "",
+		"  n: { expr: 'lag(q)' }\n":                                     "",
+		"  n: { expr: q }\n":                                            "",
+		"  n: { expr: q + b, event: false }\n":                          "",
+		"  n: { expr: 'lag(mid)' }\n":                                   "3 n lag",
+		"  n: { expr: 'b > 1 ? ema(b, 2) : rate(a)' }\n":                "3 n ema; 4 n ema",
+		"  n: { route: { x: 'dedupe(b, duration(\"1s\"))' } }\n":        "4 n dedupe",
+		"  n: { expr: b, event: true }\n  m: { expr: 'lag(n)' }\n":      "4 n event: true",
+		"  n: { expr: q + b }\n":                                        "4 n sequential input",
+		"  n: { expr: 1, after: [mid], event: true }\n":                 "3 n event: true",
+		"  n: { expr: 'q + (mid ?? 0)', delay: [mid] }\n":               "3 n delay",
+		"  n: { expr: 'q + (n ?? 0)', delay: [n] }\n":                   "",
+		"  n: { expr: 'q + (m ?? 0)', delay: [m] }\n  m: { expr: b }\n": "4 n delay",
+		"  n: { expr: 'q + (m ?? 0)', delay: [m] }\n" +
+			"  m: { expr: 'q + (o ?? n ?? 0)', delay: [n, o] }\n  o: { expr: b }\n": "4 n delay",
 	} {
 		g := parse(t, fmt.Sprintf(doc, nodes))
 		var inputs []Input
@@ -39,7 +44,7 @@ func TestM9StrategyNeeded(t *testing.T) {
 		var got []string
 		for _, d := range diagnostics {
 			node, why, _ := strings.Cut(d.Text[strings.Index(d.Text, "reaches ")+len("reaches "):], ", ")
-			for _, word := range []string{"lag", "ema", "rate", "dedupe", "event: true", "sequential input"} {
+			for _, word := range []string{"lag", "ema", "rate", "dedupe", "event: true", "sequential input", "delay"} {
 				if strings.Contains(why[:strings.Index(why, ";")], word) {
 					got = append(got, fmt.Sprintf("%d %s %s", d.Line, node, word))
 				}
@@ -59,12 +64,13 @@ func TestM9StrategyNeeded(t *testing.T) {
 func TestM9ConflatesIsTold(t *testing.T) {
 	t.Parallel()
 	g := parse(t, "graph: g\naccumulators: { a: {}, b: { strategy: sequential }, c: { passive: true } }\nnodes:\n"+
-		"  last: { expr: 'lag(a) ?? c' }\n  sum: { expr: last + b }\n  state: { expr: a }\n")
+		"  last: { expr: 'lag(a) ?? c' }\n  sum: { expr: last + b }\n  state: { expr: a }\n"+
+		"  before: { expr: '(state ?? 0) + b', delay: [state] }\n  behind: { expr: 'before + b' }\n")
 	p, diagnostics := Compile(g, inputsOf(g), nodetest.Nodes())
 	if err := diagnostics.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(p.Conflates(0), p.Conflates(1), p.Conflates(2)); got != "[last sum] [] []" {
+	if got := fmt.Sprint(p.Conflates(0), p.Conflates(1), p.Conflates(2)); got != "[last before sum behind] [] []" {
 		t.Errorf("got %s", got)
 	}
 }
