@@ -1,19 +1,24 @@
 package builtin_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/node/wasm"
 	"github.com/graphd/graphd/internal/node/wasm/wasmtest"
 	"github.com/graphd/graphd/internal/policy"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -68,7 +73,7 @@ func TestM33AnotherModuleIsAnUpdate(t *testing.T) {
 	}
 }
 
-// What guests take is of what the graph holds, once one has been started; a graph without any has nothing to ask.
+// What guests take is of what the graph holds; a graph without any has nothing to ask.
 func TestGuestsAreOfWhatAGraphHolds(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -80,7 +85,7 @@ func TestGuestsAreOfWhatAGraphHolds(t *testing.T) {
 	k := &builtin.Kinds{Reach: builtin.Reach{Folder: folder}}
 	u := parsed(t, k, wasmGraph)
 	beside := u.Reactor().Beside
-	if n := beside(); n != 0 {
+	if n := beside(); n != 4<<16+6 {
 		t.Errorf("before the first call there are %d bytes", n)
 	}
 	r := &graph.Result{}
@@ -95,6 +100,65 @@ func TestGuestsAreOfWhatAGraphHolds(t *testing.T) {
 	if parsed(t, k, strings.Replace(wasmGraph, "{ wasm: { module: m.wasm, function: f }, inputs: [a] }", "{ expr: a }",
 		1)).Reactor().Beside != nil {
 		t.Error("a graph without guests is asked")
+	}
+}
+
+// M29: a replay of the journal comes to what a guest's call came to, on a machine that is faster by now or slower: one
+// that had no time has none again, and one that had has it, whatever on_error says.
+func TestM29GuestsHaveTheirTimeAgain(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	putModule(t, folder, "l>l", // n times round
+		0x03, 0x40, 0x20, 0, 0x42, 1, 0x7D, 0x22, 0, 0x42, 0, 0x52, 0x0D, 0, 0x0B, 0x20, 0)
+	k := &builtin.Kinds{Modules: &wasm.Modules{}, Reach: builtin.Reach{Folder: folder}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	core := func(timeout string) *reactor.Core {
+		cfg := parsed(t, k, `graph: g
+accumulators: { a: { strategy: sequential, schema: { type: integer } } }
+nodes:
+  n: { wasm: { module: m.wasm, function: f, timeout: `+timeout+` }, inputs: [a], on_error: skip }
+  r: { expr: 'n ?? -1' }
+outputs: { o: { from: r, sink: { drop: {} } } }
+durability: { mode: journal }
+`).Reactor()
+		cfg.Incarnation, cfg.PlanHash = 1, "the same"
+		return reactor.NewCore(cfg)
+	}
+	told := func(c *reactor.Core) (text string) {
+		for _, m := range c.Released() {
+			text += fmt.Sprintf("%s@%d ", m.Value, m.Epoch)
+		}
+		for _, l := range c.DrainDeadLetters() {
+			text += fmt.Sprintf("%s@%d ", l.Code, l.Epoch)
+		}
+		return text
+	}
+	for _, c := range []struct{ then, now, want string }{
+		{"1ms", "10s", "epoch_timeout@1 "}, {"10s", "1ms", "0@1 "},
+	} {
+		live := core(c.then)
+		live.Begin()
+		live.Start(now)
+		live.SetHealth(now, 0, accumulator.SocketOnly, "", "")
+		live.Admit(now, 0, &accumulator.Handoff{Boundaries: []boundary.Boundary{{
+			Value: boundary.Int(1e8), Events: 1, Size: 8,
+		}}}, 0)
+		for live.Fire(now) {
+		}
+		if got := told(live); got != c.want {
+			t.Errorf("in %s it comes to %s, want %s", c.then, got, c.want)
+		}
+		again := core(c.now)
+		replayer := reactor.NewReplayer(again, checkpoint.Head{})
+		for _, e := range live.DrainJournal() {
+			if err := replayer.Entry(e); err != nil {
+				t.Error(err)
+			}
+		}
+		replayer.Done()
+		if got := told(again); got != c.want {
+			t.Errorf("replayed with %s in place of %s it comes to %s, want %s", c.now, c.then, got, c.want)
+		}
 	}
 }
 

@@ -23,7 +23,6 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 		reads:     make([]inputReads, len(c.inputs)),
 		constants: []boundary.Value{c.vars},
 		keyName:   c.varsIndex() + 1,
-		journaled: c.g.Durability.Mode == "journal",
 	}
 	if n := c.g.Reactor.Shards; n > 1 {
 		p.shards = n

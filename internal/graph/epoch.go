@@ -120,7 +120,7 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 		began = r.clock()
 	}
 	w.env.Values, w.env.Now, w.env.Epoch = r.env.Values, r.env.Now, r.env.Epoch
-	w.env.Cause, w.env.Fresh = r.env.Cause, r.env.Fresh
+	w.env.Cause, w.env.Fresh, w.env.Unbounded = r.env.Cause, r.env.Fresh, r.env.Unbounded
 	defer func() {
 		if v := recover(); v != nil {
 			w.env = expression.Env{} // it is not trusted any more
@@ -136,7 +136,7 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 	if err != nil {
 		o = Outcome{}
 		if !errors.Is(err, expression.ErrAbsent) {
-			o.Err = errorOf(node, r.plan.nodes[node].Name, err)
+			o.Err = r.plan.errorOf(node, err)
 		}
 	}
 	return o

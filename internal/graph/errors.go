@@ -31,6 +31,8 @@ type NodeError struct {
 	Text string
 	// Stack is where it happened; only after a panic.
 	Stack string
+
+	ends bool // the epoch, whatever on_error says
 }
 
 func (e *NodeError) Error() string {
@@ -42,6 +44,17 @@ func errorOf(node int, name string, err error) *NodeError {
 	e := &NodeError{Node: node, Name: name, Code: "error", Text: err.Error()}
 	if eval, ok := errors.AsType[*expression.EvalError](err); ok {
 		e.Code = eval.Code
+	}
+	return e
+}
+
+// errorOf makes the error of node i's program the node's. One that the clock has made ends the epoch in a graph with a
+// journal, as one that has run out of its own time: the journal says so of an epoch, and a replay comes to the same.
+// What had come of the node alone it could not know.
+func (p *Plan) errorOf(i int, err error) *NodeError {
+	e := errorOf(i, p.nodes[i].Name, err)
+	if eval, ok := errors.AsType[*expression.EvalError](err); ok && eval.Timed && p.replayed {
+		e.Code, e.ends = CodeEpochTimeout, true
 	}
 	return e
 }

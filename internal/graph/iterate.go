@@ -122,7 +122,7 @@ func (x *looper) begin(r *Result, l *loop) {
 		x.env.Values[at] = r.env.Values[at]
 	}
 	x.env.Now, x.env.Epoch, x.env.Cause, x.env.Fresh = r.env.Now, r.env.Epoch, r.env.Cause, r.env.Fresh
-	x.env.Looks = r.env.Looks
+	x.env.Looks, x.env.Unbounded = r.env.Looks, r.env.Unbounded
 	first := len(p.inputs) + l.first
 	x.looped = looped{values: x.env.Values[first : first+l.n], errs: cleared(x.errs, l.n), nanos: cleared(x.nanos, l.n)}
 	clear(x.values)
@@ -156,7 +156,7 @@ func (x *looper) iterate(r *Result, l *loop) {
 			}
 		}
 		x.values[k], x.errs[k] = v, err
-		if err != nil && r.plan.steps[l.first+k].onError == failEpoch {
+		if err != nil && (err.ends || r.plan.steps[l.first+k].onError == failEpoch) {
 			x.fatal, x.ended = err, Broken
 			return
 		}
@@ -190,14 +190,14 @@ func (x *looper) node(r *Result, i int) (v boundary.Value, failed *NodeError) {
 	case errors.Is(err, expression.ErrAbsent):
 		return boundary.Value{}, nil
 	}
-	return boundary.Value{}, errorOf(i, p.nodes[i].Name, err)
+	return boundary.Value{}, p.errorOf(i, err)
 }
 
 // renew gives the loop an environment that no evaluation has broken off in.
 func (x *looper) renew() {
 	old := &x.env
 	x.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
-		Looks: old.Looks, Iteration: old.Iteration}
+		Looks: old.Looks, Iteration: old.Iteration, Unbounded: old.Unbounded}
 }
 
 // through says whether the loop has ended by what the iteration came to.

@@ -193,6 +193,9 @@ func (r *Result) noRoom(i int) *NodeError {
 // policyOf is what an error of node i does.
 func (p *Plan) policyOf(i int, err *NodeError) policy {
 	s := &p.steps[i]
+	if err.ends {
+		return failEpoch
+	}
 	switch err.Code {
 	case CodeOverBudget:
 		return lastGood

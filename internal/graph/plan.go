@@ -121,7 +121,6 @@ type Plan struct {
 	keyName   int          // the index of `key`, and whether something reads it
 	readsKey  bool
 	foreign   bool // some node runs somebody else's code
-	journaled bool // epochs run again, and come to the same
 	reads     []inputReads
 	constants []boundary.Value // vars, in the place every environment has them
 	cells     []Cell

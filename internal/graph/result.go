@@ -48,7 +48,7 @@ type Epoch struct {
 	// EmitAll lets every output put out its current value, whether or not it ticked or differs
 	// from the last one.
 	EmitAll bool
-	// Unbounded says that nobody looks at the budgets of nodes.
+	// Unbounded says that nobody looks at how long nodes take: it is known what came of that.
 	Unbounded bool
 	// Looks notes the rows that nodes look up in tables; nil: nobody wants to know. [Plan.Run] alone heeds it.
 	Looks *expression.Looks
@@ -251,6 +251,7 @@ func (r *Result) begin(st *State, e *Epoch) {
 		p.giveMemories(st)
 	}
 	r.env.Now, r.env.Epoch, r.env.Cause, r.env.Looks = e.Now, e.Number, e.Cause, e.Looks
+	r.env.Unbounded = e.Unbounded
 	lay(r.env.Values, e.Inputs)
 	lay(r.values, st.cells[:len(p.nodes)])
 	r.env.Values[len(p.inputs)+len(p.nodes)+1] = keyValue(e)

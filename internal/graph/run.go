@@ -128,7 +128,7 @@ func (p *Plan) recovered(r *Result, done *bool) {
 func (r *Result) renewEnv() {
 	old := &r.env
 	r.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
-		Looks: old.Looks}
+		Looks: old.Looks, Unbounded: old.Unbounded}
 }
 
 // runNode evaluates and settles one due node.
@@ -163,7 +163,7 @@ func (p *Plan) runNode(r *Result, i int) {
 				return
 			}
 			if !errors.Is(err, expression.ErrAbsent) {
-				p.fail(r, i, errorOf(i, p.nodes[i].Name, err))
+				p.fail(r, i, p.errorOf(i, err))
 				return
 			}
 			v = boundary.Value{}

@@ -188,6 +188,10 @@ func (r *Replayer) outcome(in *form.Reader, fire func() bool) error {
 		return fmt.Errorf("%w: after epoch %d it recorded epoch %d, and the replay came to %d", ErrDiverged, before,
 			epoch, r.c.epoch)
 	}
+	if late := r.c.journal.replay.timeout; r.c.epoch > before && r.c.timedOut != late {
+		return fmt.Errorf("%w: that epoch %d ran out of its time: recorded %t, in the replay %t", ErrDiverged, epoch,
+			late, r.c.timedOut)
+	}
 	r.epochs += r.c.epoch - before
 	return nil
 }

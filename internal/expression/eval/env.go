@@ -19,6 +19,7 @@ type Error struct {
 	Code   string // one of the codes of package rules
 	Text   string // one line: the operation and what it met
 	Offset int    // byte offset in the expression of the operation that failed
+	Timed  bool   // the clock alone has made it: on the same values there may be a result another time
 }
 
 // Error is the text.
@@ -45,6 +46,8 @@ type Env struct {
 	Memories []Memory
 	// Looks notes the rows that are looked up in tables; nil where nobody wants to know.
 	Looks *Looks
+	// Unbounded says that what is computed has ended in time before, and is to come to the same however long it takes.
+	Unbounded bool
 
 	err   error                     // why the closure that returned nothing stopped
 	spill boundary.Value            // see numOther

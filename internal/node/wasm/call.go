@@ -40,20 +40,28 @@ func (*call) Foreign() {}
 // errNotLoaded is a node of a declaration that was made without its module.
 var errNotLoaded = &expression.EvalError{Code: CodeModuleUnreadable, Text: "the module has not been read"}
 
+// again is how long a call may take at least that has ended in time before, as in a replay of the journal. Only one
+// that an older release has stopped, and not noted as such, comes to its end.
+const again = time.Minute
+
 // in is the guest that the call is made in.
 func (c *call) in(env *expression.Env) (guest.Guest, error) {
 	if c.loaded == nil {
 		return guest.Guest{}, errNotLoaded
 	}
+	within := c.within
+	if env.Unbounded {
+		within = max(100*within, again)
+	}
 	return c.loaded.function.Take(guest.Call{
-		Now: env.Now, Seed: [2]uint64{c.loaded.graph, uint64(env.Epoch)}, Within: c.within,
+		Now: env.Now, Seed: [2]uint64{c.loaded.graph, uint64(env.Epoch)}, Within: within,
 	})
 }
 
 // failure makes an error of a guest the node's.
 func failure(err error) error {
 	if e, ok := errors.AsType[*guest.Error](err); ok {
-		return &expression.EvalError{Code: e.Code, Text: e.Text}
+		return &expression.EvalError{Code: e.Code, Text: e.Text, Timed: e.Code == guest.CodeTimeout}
 	}
 	return err
 }
@@ -123,7 +131,7 @@ func number(v boundary.Value, t meter.Type) (bits uint64, ok bool) {
 		return uint64(int64(x)), x == math.Trunc(x) && x >= -1<<63 && x < 1<<63
 	}
 	if at, ok := v.AsTime(); ok {
-		return uint64(at.UnixNano()), true
+		return uint64(at.UnixNano()), true // a value's time is within what that reaches
 	}
 	d, ok := v.AsDuration()
 	return uint64(d), ok
@@ -174,7 +182,7 @@ func (c *values) Eval(env *expression.Env) (boundary.Value, error) {
 		err = fmt.Errorf("what the function has answered is not as result says: %w", wrong)
 	}
 	if err != nil {
-		return boundary.Value{}, &expression.EvalError{Code: guest.CodeResult, Text: err.Error()}
+		return boundary.Value{}, &expression.EvalError{Code: guest.CodeResult, Text: guest.Shortened(err.Error())}
 	}
 	return v, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -63,12 +62,12 @@ func (c Declared) Load(at kind.Place, inputs int) (spec.NodeConfig, spec.Diagnos
 			"guest has neither files nor network", missing)
 	}
 	if err != nil {
-		return report(c.ModulePos, CodeModuleInvalid, "the module cannot be used: %v", err)
+		return report(c.ModulePos, CodeModuleInvalid, "the module cannot be used: %s", guest.Shortened(err.Error()))
 	}
 	function, err := module.Function(c.Function)
 	if errors.Is(err, guest.ErrNoFunction) {
 		return report(c.FunctionPos, CodeUnknownExport, "the module exports no function %s; it exports %s",
-			decode.Quote(c.Function), listed(module.Functions()))
+			decode.Quote(c.Function), guest.Listed(module.Functions()))
 	}
 	if err == nil && inputs > 0 { // else the decoder has said that it needs some
 		err = c.fits(function, inputs)
@@ -77,21 +76,13 @@ func (c Declared) Load(at kind.Place, inputs int) (spec.NodeConfig, spec.Diagnos
 		return report(c.FunctionPos, CodeWrongSignature, "the function %s cannot be called here: %v",
 			decode.Quote(c.Function), err)
 	}
+	if err := module.Begin(); err != nil { // with a function, so that nothing of it is kept when this is all
+		return report(c.ModulePos, CodeModuleInvalid, "the module cannot be used: %v", err)
+	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(at.Graph)) // never fails
 	c.loaded = &loaded{module: module, function: function, graph: h.Sum64()}
 	return c, nil
-}
-
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	const most = 20
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + " and others"
-	}
-	return strings.Join(names, ", ")
 }
 
 // fits says why a function cannot be called on so many values, nil when it can.
@@ -106,7 +97,7 @@ func (c Declared) fits(f *guest.Function, inputs int) error {
 	case len(f.Results) != 1 || !number(f.Results[0]) || slices.ContainsFunc(f.Params, func(t meter.Type) bool {
 		return !number(t)
 	}):
-		return fmt.Errorf("it is %v -> %v; %s", f.Params, f.Results, forms)
+		return fmt.Errorf("it is %s -> %s; %s", types(f.Params), types(f.Results), forms)
 	case len(f.Params) > maxNumbers:
 		return fmt.Errorf("it has %d parameters, and at most %d can be given; take values in place of numbers",
 			len(f.Params), maxNumbers)
@@ -116,6 +107,14 @@ func (c Declared) fits(f *guest.Function, inputs int) error {
 		return errors.New("it gives a number, of which its signature says the type; remove result")
 	}
 	return nil
+}
+
+// types are those of a signature, as people are told.
+func types(list []meter.Type) string {
+	if len(list) > maxNumbers {
+		return fmt.Sprintf("%v and %d others", list[:maxNumbers], len(list)-maxNumbers)
+	}
+	return fmt.Sprint(list)
 }
 
 // numberType is the type of a number in expressions.

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -87,6 +88,7 @@ func TestNumbers(t *testing.T) {
 		{"l", boundary.Float(1 << 63), "", guest.CodeArgument},
 		{"l", boundary.Float(-1 << 63), "int -9223372036854775808", ""},
 		{"l", boundary.Time(at), "int 1767323045000000006", ""},
+		{"l", boundary.Time(time.Unix(0, math.MaxInt64)), "int 9223372036854775807", ""},
 		{"l", boundary.Duration(time.Second), "int 1000000000", ""},
 		{"l", boundary.Bool(true), "", guest.CodeArgument},
 		{"i", boundary.Bool(true), "bool true", ""},
@@ -169,6 +171,8 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		{"weigh", 4, weigh, nil, spec.Pos{}, ""},
 		{"echo", 3, weigh, nil, spec.Pos{}, ""},
 		{"weigh", 4, weigh, func(c *Declared) { c.Module = "n.wasm" }, module, CodeModuleUnreadable},
+		{"weigh", 4, Program{Start: 1, Funcs: []Func{Weigh("weigh"), {Signature: ">", Code: Code(0x00)}}}, nil, module,
+			CodeModuleInvalid},
 		{"weigh", 4, fetches, nil, module, CodeModuleImports},
 		{"weigh", 4, Program{Pages: 1000, Funcs: weigh.Funcs}, nil, module, CodeModuleInvalid},
 		{"weigh", 4, Program{Funcs: []Func{{Name: "weigh", Signature: "d>d"}}}, nil, module, CodeModuleInvalid},
@@ -182,6 +186,51 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 			diags[0].Line != c.want.Line || diags[0].Column != c.want.Column) {
 			t.Errorf("%s of %d: %v, want %s", c.function, c.inputs, diags, c.code)
 		}
+	}
+}
+
+// What is told of a module or an answer is short, however long the names in them are.
+func TestTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 4 << 10
+	long := strings.Repeat("x", 64<<10)
+	many := Program{Funcs: []Func{same("d")}}
+	for i := range 300 {
+		many.Imports = append(many.Imports, Import{Module: "env", Name: fmt.Sprint(i, long), Signature: ">"})
+	}
+	for name, m := range map[string]Program{
+		"imports":    many,
+		"exports":    {Funcs: []Func{{Name: long, Signature: "d>d", Code: Code(0x20, 0)}}},
+		"parameters": {Funcs: []Func{{Name: "same", Signature: strings.Repeat("d", 900) + ">d", Code: Code(0x20, 0)}}},
+	} {
+		if _, diags := load(t, m, "same", 1, nil); len(diags) != 1 || len(diags[0].Text) > most {
+			t.Errorf("%s: %.100v of %d bytes", name, diags, len(diags[0].Text))
+		}
+	}
+	answer := `{"` + long + `":1}`
+	m := Program{Pages: 4, Data: answer, Funcs: []Func{Say("say", 0, int64(len(answer))), Alloc(200_000)}}
+	e := evaluator(t, m, "say", 1, func(c *Declared) {
+		text := map[string]any{"type": "string"}
+		c.Result = map[string]any{"type": "object", "properties": map[string]any{long: text}}
+	})
+	if _, err := eval(e, boundary.Int(1)); codeOf(err) != guest.CodeResult || len(err.Error()) > most {
+		t.Errorf("an answer: %.100v", err)
+	}
+}
+
+// M29: what has ended in time before has time when it is run again, so that a replay comes to the same. That a call
+// had none is the clock's doing, and said to be.
+func TestACallThatIsRunAgainHasTime(t *testing.T) {
+	t.Parallel()
+	e := evaluator(t, Program{Funcs: []Func{counting()}}, "loop", 1, func(c *Declared) { c.Timeout = 1 })
+	env := &expression.Env{Values: []boundary.Value{boundary.Int(1e6)}, Now: time.Unix(1, 0), Epoch: 1}
+	_, err := e.Eval(env)
+	if late, ok := errors.AsType[*expression.EvalError](err); !ok || late.Code != guest.CodeTimeout || !late.Timed {
+		t.Errorf("without time: %v", err)
+	}
+	env.Unbounded = true
+	if v, err := e.Eval(env); err != nil || v.String() != "500000500000" {
+		t.Errorf("run again: %s, %v", v, err)
 	}
 }
 
@@ -246,12 +295,16 @@ func BenchmarkValues(b *testing.B) {
 	}
 }
 
-// A loop that counts to a million: what the meter costs where a guest is at work.
-func BenchmarkLoop(b *testing.B) {
-	loop := Func{Name: "loop", Signature: "l>l", Locals: "l", Code: Code(
+// counting is a function that adds up the numbers from one to its argument, one after the other.
+func counting() Func {
+	return Func{Name: "loop", Signature: "l>l", Locals: "l", Code: Code(
 		0x02, 0x40, 0x03, 0x40, 0x20, 0, 0x50, 0x0D, 1, 0x20, 1, 0x20, 0, 0x7C, 0x21, 1, 0x20, 0, 0x42, 1, 0x7D,
 		0x21, 0, 0x0C, 0, 0x0B, 0x0B, 0x20, 1)}
-	e := evaluator(b, Program{Funcs: []Func{loop}}, "loop", 1, nil)
+}
+
+// A loop that counts to a million: what the meter costs where a guest is at work.
+func BenchmarkLoop(b *testing.B) {
+	e := evaluator(b, Program{Funcs: []Func{counting()}}, "loop", 1, nil)
 	env := &expression.Env{Values: []boundary.Value{boundary.Int(1e6)}, Now: time.Unix(1, 0)}
 	for b.Loop() {
 		if _, err := e.Eval(env); err != nil {

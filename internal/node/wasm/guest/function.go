@@ -49,6 +49,8 @@ func (m *Module) Function(name string) (*Function, error) {
 		out.writes, out.Fresh = true, out.Fresh || alloc.Spoils
 	}
 	out.number = m.ready.number(name)
+	m.ready.enter()
+	runtime.AddCleanup(out, (*pool).leave, &m.ready)
 	return out, nil
 }
 
@@ -76,7 +78,7 @@ func (f *Function) Take(c Call) (Guest, error) {
 	g := f.module.ready.take()
 	if g == nil {
 		var err error
-		if g, err = f.module.start(); err != nil {
+		if g, err = f.module.start(min(startWithin, max(c.Within, againWithin))); err != nil {
 			return Guest{}, err
 		}
 	}

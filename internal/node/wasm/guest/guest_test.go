@@ -90,19 +90,6 @@ func TestWhatNeverEndsIsStopped(t *testing.T) {
 	}
 }
 
-// A module that does not come to an end of its start is refused when it is first called.
-func TestAStartThatNeverEnds(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes five seconds")
-	}
-	f := function(t, Program{Start: 1, Funcs: []Func{Weigh("weigh"),
-		{Signature: ">", Code: Code(0x03, 0x40, 0x0C, 0, 0x0B)}}}, "weigh")
-	if _, err := numbers(f, long(), 0, 0, 0, 0); code(err) != CodeTimeout {
-		t.Errorf("it is %v", err)
-	}
-}
-
 // What gives up, or does what it may not, is told as such, and so is what needs more memory than it may have.
 func TestWhatFailsIsTold(t *testing.T) {
 	t.Parallel()

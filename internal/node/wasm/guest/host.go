@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -250,9 +251,20 @@ func resolution(_ *instance, memory api.Memory, stack []uint64) {
 
 // clock says the time of the epoch, whichever clock is asked.
 func clock(g *instance, memory api.Memory, stack []uint64) {
-	stack[0] = put(memory, func() bool {
-		return memory.WriteUint64Le(uint32(stack[2]), uint64(g.call.Now.UnixNano()))
-	})
+	stack[0] = put(memory, func() bool { return memory.WriteUint64Le(uint32(stack[2]), nanos(g.call.Now)) })
+}
+
+// nanos is a time as the system's clocks tell it, from 1970 to 2554: before and after that they stand still.
+func nanos(t time.Time) uint64 {
+	const second = uint64(time.Second)
+	switch s := t.Unix(); {
+	case s < 0:
+		return 0
+	case uint64(s) >= math.MaxUint64/second:
+		return math.MaxUint64
+	default:
+		return uint64(s)*second + uint64(t.Nanosecond())
+	}
 }
 
 // chances is how many words of chance are made before it is asked whether there is time for more.

@@ -47,10 +47,10 @@ func (g *instance) Value(key any) any {
 // callOf is whose call it is.
 func callOf(ctx context.Context) *instance { return ctx.Value(ofCall{}).(*instance) }
 
-// start makes a guest, and has it begin.
-func (m *Module) start() (*instance, error) {
+// start makes a guest, and has it begin, for which it has so long.
+func (m *Module) start(within time.Duration) (*instance, error) {
 	g := &instance{Context: context.Background(), stack: make([]uint64, 0, 8)}
-	g.begin(Call{Now: time.Unix(1, 0), Within: startWithin}) // Go's runtime takes 0 for a clock that is broken
+	g.begin(Call{Now: time.Unix(1, 0), Within: within}) // Go's runtime takes 0 for a clock that is broken
 	module, err := m.runtime.InstantiateModule(g, m.compiled,
 		wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
@@ -141,9 +141,6 @@ var (
 	errSaid = errors.New("it has failed")
 	errExit = errors.New("it has ended its program")
 )
-
-// maxText bounds what is told of what a guest says.
-const maxText = 1 << 10
 
 // explain makes the error of a call one of this package.
 func (g *instance) explain(err error, what string) *Error {

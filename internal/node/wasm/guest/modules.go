@@ -18,7 +18,8 @@ import (
 	"github.com/graphd/graphd/internal/node/wasm/meter"
 )
 
-// held is how many modules are kept that nobody has: who checks a declaration applies it next.
+// held is how many modules are kept that nobody has: who checks a declaration applies it next. Their code is, and no
+// guest.
 const held = 4
 
 // Modules are the modules that are known. The zero Modules knows none.
@@ -87,7 +88,26 @@ func (ms *Modules) keep(m *Module) {
 type MissingError struct{ Names []string }
 
 func (e *MissingError) Error() string {
-	return "it imports what is not there: " + strings.Join(e.Names, ", ")
+	return "it imports what is not there: " + Listed(e.Names)
+}
+
+// Listed are names of a module in a text: some of them where there are many, and the beginning of long ones.
+func Listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	const most, longest = 20, 100
+	var list []string
+	for _, name := range names[:min(len(names), most)] {
+		if len(name) > longest {
+			name = strings.ToValidUTF8(name[:longest], "") + "…"
+		}
+		list = append(list, name)
+	}
+	if len(names) > most {
+		return strings.Join(list, ", ") + " and others"
+	}
+	return strings.Join(list, ", ")
 }
 
 // errMemory is a module whose memory is too large from the beginning.
@@ -127,6 +147,19 @@ func (m *Module) Sum() string { return hex.EncodeToString(m.sum[:]) }
 
 // Functions are the names of the functions that it exports.
 func (m *Module) Functions() []string { return m.code.Functions() }
+
+// Begin has a guest stand ready, unless one has been started already: what is wrong with its start is told here, and no
+// epoch waits for it.
+func (m *Module) Begin() error {
+	if m.ready.hasBegun() {
+		return nil
+	}
+	g, err := m.start(startWithin)
+	if err == nil && !m.ready.give(g) {
+		_ = g.close() // nothing is told by what has been thrown away
+	}
+	return err
+}
 
 // Bytes is about how much memory a guest of the module takes, when one has been started.
 func (m *Module) Bytes() int64 { return m.ready.bytes() }

@@ -13,6 +13,34 @@ type pool struct {
 	saved  []uint64 // what their globals are
 	begun  bool     // memory, size and saved are known
 	names  []string // of the functions that are called, by their number
+	users  int      // functions that there are
+}
+
+// enter notes a function whose calls take from the pool.
+func (p *pool) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.users++
+}
+
+// leave notes that there is one less. With the last all guests go: what is kept of a module is its code.
+func (p *pool) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users--; p.users > 0 {
+		return
+	}
+	for _, g := range p.free {
+		_ = g.close() // nothing is told by what has been thrown away
+	}
+	p.free, p.memory, p.size, p.saved, p.begun = nil, nil, 0, nil, false
+}
+
+// hasBegun reports whether a guest has been started.
+func (p *pool) hasBegun() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.begun
 }
 
 // take is a guest that stands ready; nil when there is none.
