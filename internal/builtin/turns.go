@@ -19,9 +19,10 @@ const (
 // NewTurns are turns for so many processors.
 func NewTurns(processors int) *turns.Turns { return turns.New(processors) }
 
-// ParseFor is [Kinds.Parse] for who may go meanwhile, and then it ends. What is wrong with the declaration is an
-// [api.Error].
-func (k *Kinds) ParseFor(ctx context.Context, tenant string, document []byte, name string) (*compile.Unit, error) {
+// ParseFor is [Kinds.Parse] for who may go meanwhile, and then it ends. document gives the text when it is its turn,
+// for that may take its time too; an error of it is the answer. What is wrong with the declaration is an [api.Error].
+func (k *Kinds) ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
+	*compile.Unit, error) {
 	if k.Turns != nil {
 		waits, cancel := context.WithTimeout(ctx, waitTurn)
 		free, err := k.Turns.Take(waits, tenant)
@@ -40,11 +41,15 @@ func (k *Kinds) ParseFor(ctx context.Context, tenant string, document []byte, na
 				Detail: "other declarations are being compiled; try again"}
 		}
 	}
+	text, err := document()
+	if err != nil {
+		return nil, err
+	}
 	within, cancel := context.WithTimeout(ctx, compileWithin)
 	defer cancel()
 	own := *k
 	own.stop = func() bool { return within.Err() != nil }
-	unit, diags := own.ParseOf(tenant, document, name)
+	unit, diags := own.ParseOf(tenant, text, name)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

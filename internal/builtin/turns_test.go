@@ -15,14 +15,14 @@ import (
 )
 
 // heavy is a declaration of many nodes, each with a pattern that takes a hundredth of a second to compile.
-func heavy(nodes int) []byte {
+func heavy(nodes int) func() ([]byte, error) {
 	var doc strings.Builder
 	doc.WriteString("graph: g\naccumulators: { a: { source: { websocket: {} } } }\nnodes:\n")
 	for i := range nodes {
 		pattern := strings.Repeat("[a-z]{1,900}", 5) + strconv.Itoa(i)
 		fmt.Fprintf(&doc, "  n%d: { expr: 'a matches \"%s\"' }\n", i, pattern)
 	}
-	return []byte(doc.String())
+	return func() ([]byte, error) { return []byte(doc.String()), nil }
 }
 
 // TestNobodyWaits: a declaration whose sender has gone is not compiled to its end (A4).
@@ -64,7 +64,11 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = k.ParseFor(t.Context(), "acme", heavy(1), "")
+		early := func() ([]byte, error) { // what is to be done for the text is done within the turn
+			t.Error("the text is made before it is its turn")
+			return nil, nil
+		}
+		_, err = k.ParseFor(t.Context(), "acme", early, "")
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.CodeBusy {
 			t.Errorf("a second of the same tenant: %v", err)
 		}
@@ -86,6 +90,13 @@ func TestTurns(t *testing.T) {
 		free()
 		if _, err := k.ParseFor(t.Context(), "acme", heavy(1), ""); err != nil {
 			t.Errorf("with a turn that is free: %v", err)
+		}
+		unset := errors.New("unset")
+		if _, err := k.ParseFor(t.Context(), "acme", func() ([]byte, error) { return nil, unset }, ""); err != unset {
+			t.Errorf("without a text: %v", err)
+		}
+		if used, _ := k.Turns.Used(); used != 0 {
+			t.Errorf("%d turns are taken", used)
 		}
 	})
 }

@@ -33,15 +33,19 @@ func fileOf(origin string) string {
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
 func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
-	if len(c.Set) > 0 {
+	whole := func() ([]byte, error) {
+		if len(c.Set) == 0 {
+			return document, nil
+		}
 		set, err := assembly.Make(document, assembly.Options{Set: c.Set})
 		if err != nil {
-			return api.ApplyResult{}, &api.Error{Status: http.StatusBadRequest, Code: api.CodeInvalidParameter,
+			return nil, &api.Error{Status: http.StatusBadRequest, Code: api.CodeInvalidParameter,
 				Detail: "set: " + err.Error()}
 		}
 		document, c.Place = set.Text, set.Place
+		return document, nil
 	}
-	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, document, "")
+	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, whole, "")
 	if err != nil {
 		return api.ApplyResult{}, asWritten(err, &c)
 	}

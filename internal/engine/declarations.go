@@ -69,7 +69,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	var unit *compile.Unit
 	if err = e.mayApply(exists, old, 0); err == nil {
-		unit, err = e.cfg.Kinds.ParseFor(ctx, d.Tenant, []byte(d.Text), fileOf(d.Origin))
+		unit, err = e.cfg.Kinds.ParseFor(ctx, d.Tenant, written(d.Text), fileOf(d.Origin))
 	}
 	if e.isClosing() || ctx.Err() != nil || e.Untaken.Later(e.cfg.Log, &d, err) {
 		return

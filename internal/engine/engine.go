@@ -51,8 +51,8 @@ type Kinds interface {
 	life.Kinds
 	// ParseOf reads and compiles a tenant's declaration from a file, or "". Its unit is nil with diagnostics.
 	ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics)
-	// ParseFor is ParseOf for a caller who may go, and in turn with those of other tenants.
-	ParseFor(ctx context.Context, tenant string, document []byte, name string) (*compile.Unit, error)
+	// ParseFor is ParseOf for a caller who may go, in turn with those of other tenants: document is called within it.
+	ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (*compile.Unit, error)
 	// Files says which file each relative path of a declaration is.
 	Files(u *compile.Unit) []api.File
 	// Check looks at what u names outside of the daemon: it takes its time, and what it says

@@ -100,7 +100,8 @@ type inTurns struct {
 	free  bool
 }
 
-func (k *inTurns) ParseFor(ctx context.Context, tenant string, document []byte, name string) (*compile.Unit, error) {
+func (k *inTurns) ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
+	*compile.Unit, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = append(k.asked, tenant)

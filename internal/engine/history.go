@@ -62,6 +62,11 @@ func (e *Engine) earlier(ctx context.Context, id checkpoint.ID, revision int64) 
 	return d, nil
 }
 
+// written is a document that is as somebody has written it, for [Kinds.ParseFor].
+func written(text string) func() ([]byte, error) {
+	return func() ([]byte, error) { return []byte(text), nil }
+}
+
 // Rollback applies an earlier revision again, that before the present one for 0: an update as
 // any other (M33), with a revision number of its own.
 func (e *Engine) Rollback(ctx context.Context, g api.Ref, revision int64, c api.Change) (api.ApplyResult, error) {
@@ -82,7 +87,7 @@ func (e *Engine) Rollback(ctx context.Context, g api.Ref, revision int64, c api.
 	if err != nil {
 		return api.ApplyResult{}, err
 	}
-	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, []byte(d.Text), fileOf(d.Origin))
+	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, written(d.Text), fileOf(d.Origin))
 	if err != nil {
 		return api.ApplyResult{}, err
 	}

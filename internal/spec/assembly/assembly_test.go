@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -312,5 +313,31 @@ func TestNothingToDo(t *testing.T) {
 		if err != nil || string(doc.Text) != text {
 			t.Errorf("%q: got %q, %v", text, doc.Text, err)
 		}
+	}
+}
+
+// What is told of a declaration with many aliases is placed without going through all of them each time.
+func TestPlacingIsCheap(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("graph: g\ninclude: more.yaml\nvars:\n  v: &x 1\n")
+	const aliases = 5000
+	for i := range aliases {
+		fmt.Fprintf(&text, "  v%d: *x\n", i)
+	}
+	f := files{"more.yaml": "vars: { w: 1 }\n"}
+	doc, err := assembly.Make([]byte(text.String()), assembly.Options{File: "g.yaml", Read: f.read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(decode.Diagnostics, 1000)
+	for i := range found {
+		found[i] = decode.Diagnostic{Line: 4 + i, Column: 3, Text: "wrong"}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found = doc.Place(found)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 || len(found) != 1000 || found[0].File != "g.yaml" {
+		t.Errorf("%d diagnostics in %s take %d bytes", len(found), found[0].File, n)
 	}
 }

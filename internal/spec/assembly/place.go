@@ -51,6 +51,7 @@ func (w *Document) Place(found decode.Diagnostics) decode.Diagnostics {
 	if len(w.spots) == 0 {
 		return found
 	}
+	anchors := map[*source]document.Anchors{} // a document may have many, and each diagnostic asks for them
 	for i := range found {
 		d := &found[i]
 		if at := firstOn.FindStringSubmatchIndex(d.Text); at != nil {
@@ -60,7 +61,10 @@ func (w *Document) Place(found decode.Diagnostics) decode.Diagnostics {
 		}
 		var s *source
 		s, d.Line, d.Column = w.real(d.Line, d.Column)
-		d.File, d.Text = s.name, s.doc.Anchors().Noted(d.Text, d.Line, d.Column)
+		if _, known := anchors[s]; !known {
+			anchors[s] = s.doc.Anchors()
+		}
+		d.File, d.Text = s.name, anchors[s].Noted(d.Text, d.Line, d.Column)
 	}
 	return sorted(found, w.sources)
 }
