@@ -54,3 +54,29 @@ func TestTimedErrorsAndTheJournal(t *testing.T) {
 		}
 	}
 }
+
+// lateAtFirst has come to no value in time in the first iteration of its loop alone.
+type lateAtFirst struct{}
+
+// Eval implements [kind.Evaluator].
+func (lateAtFirst) Eval(env *expression.Env) (boundary.Value, error) {
+	if env.Iteration == 1 {
+		return late{}.Eval(env)
+	}
+	return boundary.Int(1), nil
+}
+
+// M29, M18: so it is in a loop whose later iterations had time.
+func TestTimedErrorsOfAnIteration(t *testing.T) {
+	t.Parallel()
+	for mode, code := range map[string]string{"journal": CodeEpochTimeout, "checkpoint": ""} {
+		h := start(t, "a*", "loops: { l: { nodes: [n, m] } }\nnodes: { m: { expr: 'n ?? 0' }, "+
+			"n: { expr: 'm ?? a', on_error: skip } }\ndurability: { mode: "+mode+" }\n")
+		step := &h.plan.steps[h.nodes["n"]]
+		step.program, step.foreign, step.apart = lateAtFirst{}, true, true
+		h.set("a", 1)
+		if h.plan.Run(h.st, &h.e, &h.r); (h.r.Err == nil) != (code == "") || code != "" && h.r.Err.Code != code {
+			t.Errorf("%s: %v", mode, h.r.Err)
+		}
+	}
+}

@@ -84,6 +84,31 @@ func TestM29Replayer(t *testing.T) {
 	}
 }
 
+// M29: a replay in which an epoch has time that had none comes to something else, and says so.
+func TestM29ReplayThatHasTime(t *testing.T) {
+	t.Parallel()
+	const inputs = "  a: { strategy: sequential }\n"
+	var clock int64
+	same := func(c *Config) { c.Journal, c.PlanHash = true, "same" }
+	r := newRig(t, graphOf(inputs, "{ when: any }", "nodes:\n  n: { expr: a + 1 }\n"), same, func(c *Config) {
+		c.EpochTimeout = time.Second
+		c.Mono = func() int64 { clock += int64(time.Minute); return clock }
+	})
+	r.c.Begin()
+	r.push("a", 1)
+	r.want(r.fire(), "")
+	entries := r.c.DrainJournal()
+	for nodes, want := range map[string]error{
+		"nodes:\n  n: { expr: a + 1 }\n":                    nil,
+		"outputs: { o: { from: a, sink: { drop: {} } } }\n": ErrDiverged, // nothing there could have no time
+	} {
+		c := NewCore(testConfig(t, graphOf(inputs, "{ when: any }", nodes), same))
+		if err := NewReplayer(c, checkpoint.Head{}).Entry(entries[0]); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", nodes, err, want)
+		}
+	}
+}
+
 // FuzzReplay: whatever an entry holds, a replay answers and does not panic.
 func FuzzReplay(f *testing.F) {
 	cfg := testConfig(f, journalGraph, withJournal)
