@@ -81,6 +81,7 @@ type Program struct {
 	readsMeta bool
 	spoils    bool // see CompileOptions.Spoil
 	dates     bool // see CompileOptions.Dates
+	side      bool // of a join
 	dealtBy   partitioner.Function
 }
 
@@ -91,7 +92,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		name:     a.Name,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
 		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil, dates: o.Dates,
-		dealtBy: o.DealtBy,
+		side: a.JoinedBy != "", dealtBy: o.DealtBy,
 	}
 	if p.maxEventBytes <= 0 {
 		p.maxEventBytes = DefaultMaxEventBytes

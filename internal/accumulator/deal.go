@@ -51,6 +51,9 @@ func (k *keyProgram) reads(x *expression.Program) (names []string) {
 	return names
 }
 
+// GroupFields are the fields under which what is handed over has the key of its group, and the parts of that.
+func (p *Program) GroupFields() []string { return p.folds.Groups.Names }
+
 // Ticks says that time alone completes something, Together that what one key hands over depends on when events of
 // others come.
 func (p *Program) Ticks() (ticks, together bool) {
@@ -133,6 +136,11 @@ func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	ev.Value = v
 	in.dated, in.of = dated, ev
 	switch {
+	case in.p.side: // the join goes by the times of all of its events
+		if _, keep, bad := in.value(ev); bad != nil || !keep {
+			return -1, false
+		}
+		return in.p.dealtBy.Shard(in.keys.text, n), true
 	case in.p.folds == nil:
 		if !d.passed(ev) || in.keys.write() != nil {
 			return -1, false

@@ -27,7 +27,7 @@ func (c *Core) Join(now time.Time, side int, b *boundary.Boundary) (bad *BadEven
 	}
 	n := len(c.out)
 	var said fold.Verdict
-	c.out, said, bad = f.Join(now, side, b, c.mark.Counters.Received+1, c.out)
+	c.out, said, bad = f.Join(side, b, c.out)
 	if said == fold.Refused {
 		c.changed = true // it may have been late, and counts as that
 		return bad
@@ -45,5 +45,11 @@ func (c *Core) Join(now time.Time, side int, b *boundary.Boundary) (bad *BadEven
 // Passed says that the graph has come to a time at which nothing was due here. What comes from before that is late.
 func (c *Core) Passed(now time.Time) {
 	c.Quiet(now)
+	c.changed = true
+}
+
+// Heard takes note of an event of a side that another Core of the join was given; see [fold.Joining].
+func (c *Core) Heard(side int, at int64) {
+	c.fold.(fold.Joining).Heard(side, at)
 	c.changed = true
 }

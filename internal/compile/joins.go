@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -77,4 +78,36 @@ func (u *Unit) identity(a *spec.Accumulator) string {
 		}
 	}
 	return text
+}
+
+// joinUndealt says why what a join hands over is not of the shard that its events were dealt to, by what they are
+// joined on, and what to do about it; "" when it is.
+func (u *Unit) joinUndealt(a *spec.Accumulator, p *accumulator.Program) string {
+	on := a.Folding().Joins.On
+	same := make([]string, len(on[0])) // the fields under which a boundary has the parts
+	for i := range same {
+		if l, r := strings.TrimSpace(on[0][i].Text), strings.TrimSpace(on[1][i].Text); l == r {
+			same[i] = l
+		}
+	}
+	keys := u.Spec.Reactor.Keys
+	key := make([]string, len(keys))
+	for i := range keys {
+		key[i] = strings.TrimSpace(keys[i].Text)
+	}
+	names := p.GroupFields()
+	switch {
+	case len(keys) == 0: // the key of the join is its own
+		return ""
+	case len(same) == 1 && key[0] == "key" && len(key) == 1:
+		return ""
+	case slices.Equal(key, same) &&
+		!slices.ContainsFunc(same, func(s string) bool { return !slices.Contains(names, s) }):
+		return ""
+	case len(same) == 1:
+		return "its events are dealt by what they are joined on, and the reactor's key is another: write reactor: " +
+			"{ key: key }"
+	}
+	return "its events are dealt by what they are joined on, and the reactor's key is another: join on fields that " +
+		"both sides have under the same names, and let reactor.key be the same list"
 }

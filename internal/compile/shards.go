@@ -20,6 +20,9 @@ func (u *Unit) checkShards() (ds spec.Diagnostics) {
 	for i, p := range u.Programs {
 		a := &u.Spec.Accumulators[i]
 		why := p.Undealt()
+		if a.Joins() {
+			why = u.joinUndealt(a, p)
+		}
 		if why == "" && u.DealtBy() != partitioner.Own && slices.Contains(p.KeyTimes(), true) {
 			why = "its key is a time, and how a producer writes one as a record's key is not known: let the key be " +
 				"the text that the record has, or leave partitioned out"
@@ -57,9 +60,12 @@ func (u *Unit) DealtBy() partitioner.Function {
 // Partitioned says that a shard finds its keys of input i in the partitions of its number alone.
 func (u *Unit) Partitioned(i int) bool { return u.Spec.Accumulators[i].Partitioned != "" }
 
+// Shared says that what input i has is for all keys. What a side of a join has is the join's, and of one key.
+func (u *Unit) Shared(i int) bool { return u.inputs[i].Global && u.Spec.Accumulators[i].JoinedBy == "" }
+
 // Dealer makes what finds the shards of input i's events; nil where what it has is for all keys.
 func (u *Unit) Dealer(i int) func() *accumulator.Dealer {
-	if u.inputs[i].Global {
+	if u.Shared(i) {
 		return nil
 	}
 	return func() *accumulator.Dealer { return accumulator.NewDealer(u.Programs[i], accumulator.Limits{}) }
@@ -86,6 +92,12 @@ func (u *Unit) OneCore() string {
 	}
 	timers := 0
 	for i, p := range u.Programs {
+		if g.Accumulators[i].Joins() {
+			if r.Debounce > 0 || r.RateLimit > 0 || r.Every > 0 || r.MaxWait > 0 {
+				return "what " + p.Name() + " hands over at the end waits for the timers of all keys"
+			}
+			continue
+		}
 		ticks, together := p.Ticks()
 		if why := u.sharedApart(i, ticks); why != "" {
 			return why
@@ -112,6 +124,9 @@ func (u *Unit) OneLive() string {
 	}
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
+		if a.Joins() {
+			return a.Name + " is a join, whose shards live are not supported by this version yet"
+		}
 		origin := a.Source.Origin()
 		if _, _, fed := origin.Graph(); fed {
 			return a.Name + " is fed by another graph"
@@ -143,7 +158,7 @@ func OnlyShards(a, b *Unit) bool {
 func (u *Unit) sharedApart(i int, ticks bool) string {
 	in, p := &u.inputs[i], u.Programs[i]
 	switch {
-	case !in.Global:
+	case !u.Shared(i):
 		return ""
 	case ticks:
 		return in.Name + " is shared by all keys and goes by the clock"

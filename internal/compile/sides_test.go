@@ -120,3 +120,50 @@ outputs: { o: { from: j, sink: { stdout: {} } } }
 		}
 	}
 }
+
+// M49: both sides of a join are dealt by what they are joined on, so that has to be the reactor's key; where it is not
+// the declaration is refused, with what to write.
+func TestM49JoinsThatCanBeDealt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ on, key, own, why string }{
+		"the field":          {"k", "k", "", ""},
+		"the key":            {"{ left: id, right: order_id }", "key", "", ""},
+		"what is computed":   {`k + "!"`, "key", "", ""},
+		"a list":             {"[k, g]", "[k, g]", "", ""},
+		"its own":            {"k", "", "key: event.k", ""},
+		"another":            {"k", "left.x", "", "reactor: { key: key }"},
+		"one side's":         {"{ left: id, right: order_id }", "left.id", "", "reactor: { key: key }"},
+		"a name that is not": {"at", "at", "", "reactor: { key: key }"},
+		"another order":      {"[k, g]", "[g, k]", "", "the same list"},
+		"other names":        {"{ left: [k, g], right: [k, h] }", "[k, left.g]", "", "the same list"},
+	} {
+		key := ""
+		if c.key != "" {
+			key = "key: " + c.key + ", "
+		}
+		text := fmt.Sprintf(`graph: g
+accumulators:
+  a: { time: event.at }
+  b: { time: event.at }
+  c: { %s }
+  j: { join: { left: a, right: b, on: %s, within: 1m } }
+reactor: { %sshards: 8 }
+outputs: { o: { from: j, sink: { drop: {} } } }
+`, c.own, c.on, key)
+		if c.own == "" {
+			text = strings.Replace(text, "  c: {  }\n", "", 1)
+		}
+		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
+		switch {
+		case c.why != "":
+			if len(diags) != 1 || diags[0].Code != "cannot_shard" || !strings.Contains(diags[0].Text, c.why) ||
+				!strings.HasPrefix(diags[0].Text, "j cannot be dealt to shards") {
+				t.Errorf("%s: %v", name, diags)
+			}
+		case len(diags) > 0:
+			t.Errorf("%s: %v", name, diags)
+		case u.OneCore() != "" || !strings.Contains(u.OneLive(), "j is a join"):
+			t.Errorf("%s: run as one since %q, live since %q", name, u.OneCore(), u.OneLive())
+		}
+	}
+}

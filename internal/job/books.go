@@ -40,7 +40,7 @@ func (r *runner) count() {
 			r.countEpochs(&all[i].View)
 		}
 		for i := range r.cfg.Inputs {
-			books, late := shard.Books(all, i, r.cfg.Unit.Inputs()[i].Global)
+			books, late := shard.Books(all, i, r.cfg.Unit.Shared(i))
 			r.countInput(i, &books, &late)
 		}
 		return

@@ -15,7 +15,11 @@ func tellLate(input string, l *accumulator.Lateness) string {
 	if l.Events == 1 {
 		text = "1 late event of " + input + " was dropped:"
 	}
-	text += fmt.Sprintf(" event %d, of %s", l.Worst, l.WorstAt.Format(time.RFC3339Nano))
+	which := fmt.Sprintf("event %d", l.Worst)
+	if l.Of != "" {
+		which = "one of " + l.Of
+	}
+	text += fmt.Sprintf(" %s, of %s", which, l.WorstAt.Format(time.RFC3339Nano))
 	switch {
 	case l.Mover == 0 && l.MoverAt.After(l.WorstAt):
 		text += fmt.Sprintf(", %v behind the newest; give %s as much lateness to have it joined",

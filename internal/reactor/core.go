@@ -223,6 +223,8 @@ type Core struct {
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 	defaults    map[string]uint64 // see [Config.defaults]; nil without any
 	weigher     weigher
+
+	hands func(i int, bs []boundary.Boundary) // see OnHanded; nil: nobody asks
 }
 
 // work is what epochs are computed in. A graph that has had none is without it: most rest.

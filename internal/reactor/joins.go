@@ -72,10 +72,19 @@ func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary) {
 			c.accs[i].consumed += b.Events
 		}
 		c.owed[i].add(b)
+		c.handStage(s, 0) // before the next, as where it is of another shard
 	}
 	c.changes.accs[s.Input] = true
-	c.handStage(s, 0)
 }
+
+// OnHanded has hand admit what joins hand over, in place of the core: by [Core.TakeIn], one or more at a time.
+func (c *Core) OnHanded(hand func(i int, bs []boundary.Boundary)) { c.hands = hand }
+
+// TakeIn admits what input i has handed over.
+func (c *Core) TakeIn(i int, bs []boundary.Boundary) { c.admitTo(i, bs) }
+
+// Heard takes note of when something happened of input i, a side of a join, which another shard was given.
+func (c *Core) Heard(i int, at int64) { c.stages.Takes(i).HeardOf(i, at) }
 
 // repay gives the sides of joins their room back. While more than there is room for waits of what a join has made, they
 // do not get it: its sides wait then, as any input does whose boundaries nobody takes (M4).

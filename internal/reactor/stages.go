@@ -80,7 +80,11 @@ func (c *Core) handStage(s *stage.Stage, epoch int64) {
 	if c.cfg.Inputs[s.Input].Table != nil {
 		c.takeTable(s.Input, &h)
 	}
-	c.admitTo(s.Input, h.Boundaries)
+	if c.hands != nil && s.Joins {
+		c.hands(s.Input, h.Boundaries)
+	} else {
+		c.admitTo(s.Input, h.Boundaries)
+	}
 	if len(h.Late) > 0 {
 		late := c.input(c.cfg.Inputs[s.Input].LateTo)
 		for k := range h.Late {

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"cmp"
+
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -74,7 +76,8 @@ func furthest(a, b accumulator.Lateness) accumulator.Lateness {
 	}
 	behindA, behindB := a.MoverAt.Sub(a.WorstAt), b.MoverAt.Sub(b.WorstAt)
 	sum := a.Events + b.Events
-	if behindB > behindA || behindB == behindA && b.Worst < a.Worst {
+	if c := cmp.Or(cmp.Compare(behindA, behindB), cmp.Compare(b.Worst, a.Worst), b.WorstAt.Compare(a.WorstAt),
+		cmp.Compare(b.Of, a.Of)); c < 0 {
 		a = b
 	}
 	a.Events = sum

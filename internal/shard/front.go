@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -43,7 +44,7 @@ type Front struct {
 	merge   *merger
 
 	dealers []*accumulator.Dealer // by input; nil: it is shared
-	orders  []fold.Ordering       // by input; nil: one event completes one thing
+	orders  []fold.Ordering       // by the input of labels; nil: one event completes one thing
 	tables  []bool                // by input
 	heads   []head                // by input
 	seq     uint64
@@ -67,7 +68,7 @@ type head struct {
 func New(ctx context.Context, cfg Config) *Front {
 	n := len(cfg.Unit.Spec.Accumulators)
 	f := &Front{
-		cfg: cfg, dealers: make([]*accumulator.Dealer, n), orders: make([]fold.Ordering, n), tables: make([]bool, n),
+		cfg: cfg, dealers: make([]*accumulator.Dealer, n), orders: make([]fold.Ordering, 2*n), tables: make([]bool, n),
 		heads: make([]head, n), now: never, free: make(chan *batch, 2*batchesAhead),
 		chunks: make(chan *chunk, cfg.Shards*2),
 	}
@@ -77,8 +78,12 @@ func New(ctx context.Context, cfg Config) *Front {
 		f.heads[i].newest.at, f.heads[i].until = never, never
 		f.tables[i] = in.Table != nil
 		f.orders[i], _ = accumulator.NewFold(p).(fold.Ordering)
-		if !in.Global {
+		f.orders[n+i] = f.orders[i]
+		if !cfg.Unit.Shared(i) {
 			f.dealers[i] = accumulator.NewDealer(p, accumulator.Limits{})
+		}
+		if cfg.Unit.Spec.Accumulators[i].JoinedBy != "" {
+			f.heads[i].until = math.MaxInt64 // an event completes what it is joined with, and that is where it is
 		}
 	}
 	f.batch = f.newBatch()

@@ -45,7 +45,8 @@ const (
 )
 
 // label is the place at which one graph would take something in: the round, then the input, then which event it
-// came of. What one event completes is told apart by the fold; value is the boundary's then.
+// came of. What one event completes is told apart by the fold; value is the boundary's then. What a join hands over in
+// time comes behind all inputs: its own is counted on from theirs.
 type label struct {
 	round
 	input int32

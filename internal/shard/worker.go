@@ -24,16 +24,22 @@ type worker struct {
 	round   round // the instant that is open, or the last that was
 	labels  labels
 	epoch   int64
-	told    int           // letters that an entry has
-	made    []origins     // by input
+	told    int       // letters that an entry has
+	made    []origins // by input
+	joining bool      // an event of a side is taken in, whose place is from
+	from    label
 	newest  []vouched     // by input, as its accumulator knows
 	shared  []sharedInput // by input
 	one     accumulator.Handoff
 	decoder *boundary.Decoder
 }
 
-// origins are the events that an accumulator has made something of since it last handed over.
-type origins struct{ own, late, letters []uint64 }
+// origins are the events that an accumulator has made something of since it last handed over. heard is of a side of a
+// join how far its events had come before each of its own.
+type origins struct {
+	own, late, letters []uint64
+	heard              []int64
+}
 
 // sharedInput is what a shard has taken of an input that all keys share.
 type sharedInput struct {
@@ -54,6 +60,7 @@ func newWorker(ctx context.Context, f *Front, u *compile.Unit, number int, start
 		w.newest[i].at = never
 	}
 	w.g.Tap, w.g.Interrupt, w.g.Calls = w, ctx.Err, f.cfg.Calls
+	w.g.Core().OnHanded(w.handed)
 	if r := &u.Spec.Reactor; r.TTL > 0 && r.OnEvict == "dead_letter" {
 		w.labels.arrivals = true
 		w.g.Core().OnExpiry(w.expired)
@@ -172,7 +179,11 @@ func (w *worker) fold(it *item) {
 			acc.Dated(&it.ev, it.dated)
 			acc.Add(w.g.Now(), &it.ev, true)
 		}
-		w.note(acc, i, it.seq)
+		if w.note(acc, i, it.seq); w.g.Core().Joined(i) {
+			for m := &w.made[i]; len(m.heard) < len(m.own); {
+				m.heard = append(m.heard, it.newest.at)
+			}
+		}
 	case anElsewhere:
 		acc := w.g.Accumulator(i)
 		w.hear(acc, it)
@@ -185,6 +196,9 @@ func (w *worker) fold(it *item) {
 
 // hear tells an accumulator how far the events of its input have come in other shards.
 func (w *worker) hear(acc *accumulator.Core, it *item) {
+	if w.g.Core().Joined(int(it.input)) {
+		return // it is the join that goes by it, when it is given the event
+	}
 	if known := &w.newest[it.input]; it.newest.at > known.at {
 		*known = it.newest
 		acc.Elsewhere(w.g.Now(), "", it.newest.at, it.newest.number)
@@ -236,9 +250,13 @@ func (w *worker) Admit(i int, h *accumulator.Handoff) {
 		if ordered {
 			of.value = h.Boundaries[n].Value
 		}
-		w.labels.add(of)
 		w.one.Boundaries = h.Boundaries[n : n+1 : n+1]
-		core.Admit(now, i, &w.one, 0)
+		if core.Joined(i) {
+			w.admitSide(i, m.heard[n], of)
+		} else {
+			w.labels.add(of)
+			core.Admit(now, i, &w.one, 0)
+		}
 		w.tell(of)
 	}
 	w.one.Boundaries, of.kind, of.value = nil, late, boundary.Value{}
@@ -262,7 +280,32 @@ func (w *worker) Admit(i int, h *accumulator.Handoff) {
 	if w.one.DeadLetters = nil; len(h.Boundaries)+len(h.Late)+len(h.DeadLetters) == 0 {
 		core.Admit(now, i, &w.one, 0)
 	}
-	m.own, m.late, m.letters = m.own[:0], m.late[:0], m.letters[:0]
+	m.own, m.late, m.letters, m.heard = m.own[:0], m.late[:0], m.letters[:0], m.heard[:0]
+}
+
+// admitSide takes in the one boundary of a side of a join. What that makes of it has its place.
+func (w *worker) admitSide(i int, heard int64, of label) {
+	core := w.g.Core()
+	if heard != never {
+		core.Heard(i, heard)
+	}
+	w.joining, w.from = true, of
+	core.Admit(w.g.Now(), i, &w.one, 0)
+	w.joining = false
+}
+
+// handed takes in what a join hands over: in the place of the event that has completed it, or where time has, behind
+// everything else of the round, since a join goes on when the graph is at rest.
+func (w *worker) handed(i int, bs []boundary.Boundary) {
+	of := w.from
+	for n := range bs {
+		if !w.joining {
+			of = label{round: w.when(), input: int32(len(w.made) + i), value: bs[n].Value}
+		}
+		w.labels.add(of)
+		w.g.Core().TakeIn(i, bs[n:n+1:n+1])
+		w.tell(of)
+	}
 }
 
 // seqOf is which event the n-th of a handoff came of: 0 for what time has completed.

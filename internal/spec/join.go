@@ -69,10 +69,6 @@ func (d *draft) checkJoins() {
 			d.Report(d.links.accumulators[i].Name(), decode.CodeConflict, "", "%s joins by the times of events, and "+
 				"this graph goes by their arrival: %s", decode.Quote(a.Name), d.toEventClock())
 		}
-		if d.Reactor.Shards > 1 {
-			d.Report(d.links.accumulators[i].Name(), decode.CodeCannotShard, "", "%s is a join, and a join of a graph "+
-				"with shards is not supported by this version yet: leave shards out", decode.Quote(a.Name))
-		}
 	}
 }
 

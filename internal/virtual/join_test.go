@@ -177,8 +177,8 @@ func TestM29AJoinKnowsHowFarItHasComeWithinAnInstant(t *testing.T) {
 				j.entries = append(j.entries, j.core.DrainJournal()...)
 			}
 			for _, core := range []*reactor.Core{j.replayed(), j.core} {
-				hand(core, 0, 197)
-				hand(core, 0, 198)
+				hand(core, 0, 207)
+				hand(core, 0, 208)
 				if b := core.Books(3); b.Received != 2 || b.Filtered != 1 {
 					t.Errorf("books %+v", b)
 				}

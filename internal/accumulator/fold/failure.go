@@ -52,6 +52,8 @@ type Lateness struct {
 	// Worst is the event that came furthest behind the watermark, and its time.
 	Worst   int64
 	WorstAt time.Time
+	// Of is the input that it came to where the fold takes what others hand over; Worst is 0 then. "" for its own.
+	Of string
 	// Mover is the event by which the watermark went then, and its time: one that is far
 	// ahead of all others makes them late. It is 0 when that was before a restart, and for
 	// folds that go by the clock.

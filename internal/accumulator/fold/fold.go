@@ -145,10 +145,12 @@ type (
 	}
 	// Joining is a fold that takes what two other inputs hand over, in place of events.
 	Joining interface {
-		// Join folds a boundary of a side, which is lent but for its value, and appends what this completes; number is
-		// which of all that were taken it is, from 1. When it is refused the error says why.
-		Join(now time.Time, side int, b *boundary.Boundary, number int64, out []boundary.Boundary) (
-			[]boundary.Boundary, Verdict, *BadEvent)
+		// Join folds a boundary of a side, which is lent but for its value, and appends what this completes. When it
+		// is refused the error says why.
+		Join(side int, b *boundary.Boundary, out []boundary.Boundary) ([]boundary.Boundary, Verdict, *BadEvent)
+		// Heard takes note of the time of a boundary of a side that was given to another part of its keys, before the
+		// next Join.
+		Heard(side int, at int64)
 	}
 	// Dropping is a fold that drops events which come too late.
 	Dropping interface {

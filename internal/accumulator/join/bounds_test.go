@@ -20,7 +20,7 @@ func TestFull(t *testing.T) {
 		for i := range 5 {
 			e := event{i, i % 2, "a", int64(1000 + i)}
 			b := boundary.Boundary{Value: e.value(), Key: `"a"`, Events: 1, At: time.Unix(0, e.at), Size: 50}
-			out, said, bad := j.Join(time.Unix(0, e.at), e.side, &b, int64(i+1), nil)
+			out, said, bad := j.Join(e.side, &b, nil)
 			if full := i >= 3; full != (said == fold.Refused) || full != (bad != nil && bad.Code == "join_full") ||
 				full && len(out) > 0 {
 				t.Errorf("event %d of %d: %v, %v, %d boundaries; %d rows, %d bytes", i, c.MaxRows, said, bad, len(out),
@@ -39,7 +39,7 @@ func TestLateIsADeadLetter(t *testing.T) {
 	for i, at := range []int64{1000, 999} {
 		e := event{i, Left, "a", at}
 		b := boundary.Boundary{Value: e.value(), Key: `"a"`, Events: 1, At: time.Unix(0, e.at)}
-		_, said, bad := j.Join(time.Unix(0, 1000), Left, &b, int64(i+1), nil)
+		_, said, bad := j.Join(Left, &b, nil)
 		if late := i == 1; late != (said == fold.Refused) || late != (bad != nil && bad.Code == "late_event") {
 			t.Errorf("event %d: %v, %v", i, said, bad)
 		}
@@ -61,7 +61,7 @@ func TestRowsGoWithTime(t *testing.T) {
 		e := event{i, rng.IntN(2), fmt.Sprint(rng.IntN(1000)), int64(1000 + i - rng.IntN(20))}
 		b := boundary.Boundary{Value: e.value(), Key: boundary.KeyOf(boundary.String(e.key)), Events: 1,
 			At: time.Unix(0, e.at).UTC(), Size: 50}
-		out, _, _ = j.Join(time.Unix(0, int64(1000+i)), e.side, &b, int64(i+1), out[:0])
+		out, _, _ = j.Join(e.side, &b, out[:0])
 		out, _ = j.Quiet(time.Unix(0, int64(1000+i)), out)
 		rows, pages = max(rows, j.rows), max(pages, len(j.pages))
 	}
@@ -81,7 +81,7 @@ func TestM5WhatIsReplayedLateIsADeadLetter(t *testing.T) {
 	for i, origin := range []string{"", "", "letter#1"} {
 		b := boundary.Boundary{Value: (&event{i, Left, "a", 0}).value(), Key: `"a"`, Events: 1, Origin: origin,
 			At: time.Unix(0, 1000-int64(i))}
-		_, said, bad := j.Join(time.Unix(0, 1000), Left, &b, int64(i+1), nil)
+		_, said, bad := j.Join(Left, &b, nil)
 		if want := []fold.Verdict{fold.Folded, fold.Dropped, fold.Refused}[i]; said != want ||
 			(bad != nil && bad.Code == "late_event") != (i == 2) {
 			t.Errorf("event %d: %v, %v", i, said, bad)
@@ -103,7 +103,7 @@ func TestM4SidesHavePagesOfTheirOwn(t *testing.T) {
 	add := func(i int) {
 		b := boundary.Boundary{Value: (&event{i, i % 2, "a", 0}).value(), Key: boundary.KeyOf(boundary.Int(int64(i))),
 			Events: 1, At: time.Unix(0, int64(1000+i))}
-		if _, said, _ := j.Join(b.At, i%2, &b, int64(i+1), nil); said != fold.Folded {
+		if _, said, _ := j.Join(i%2, &b, nil); said != fold.Folded {
 			t.Fatalf("event %d: %v", i, said)
 		}
 		j.Quiet(b.At, nil)

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -46,15 +47,14 @@ func New(p *Program) *Join {
 const rowBytes = 136 + 3*24 + 64
 
 // Join implements [fold.Joining].
-func (j *Join) Join(
-	_ time.Time, side int, b *boundary.Boundary, number int64, out []boundary.Boundary,
-) ([]boundary.Boundary, fold.Verdict, *fold.BadEvent) {
+func (j *Join) Join(side int, b *boundary.Boundary, out []boundary.Boundary) (
+	[]boundary.Boundary, fold.Verdict, *fold.BadEvent) {
 	e := row{at: b.At.UnixNano(), key: b.Key, pos: b.Last, links: b.Links, owes: b.Events, side: uint8(side)}
 	if j.late(side, e.at) {
 		// What is replayed had been refused, and is known to have come: it does not go without a word.
 		again := b.Origin != "" && j.p.Late != "dead_letter"
 		if !again {
-			j.noteLate(number, side, e.at)
+			j.noteLate(side, e.at)
 		}
 		if again || j.p.Late == "dead_letter" {
 			return out, fold.Refused, &fold.BadEvent{Stage: stage, Code: "late_event", Text: "what it could be " +
@@ -62,6 +62,7 @@ func (j *Join) Join(
 		}
 		return out, fold.Dropped, nil
 	}
+	j.most[side] = max(j.most[side], e.at) // also by what there is no room for: who has other keys hears of that
 	// What it was when it came: how a value is held may be another way after a restart.
 	e.size = rowBytes + len(e.key) + b.Size
 	if j.rows >= j.p.MaxRows || j.rows > 0 && j.bytes+int64(e.size) > j.p.MaxBytes {
@@ -70,7 +71,6 @@ func (j *Join) Join(
 				"within less", j.rows, j.bytes, j.p.MaxRows, j.p.MaxBytes)}
 	}
 	e.value = b.Value.Compact() // it is kept for long
-	j.most[side] = max(j.most[side], e.at)
 	g := j.groups[e.key]
 	if g == nil {
 		g = &group{}
@@ -93,6 +93,9 @@ func (j *Join) Join(
 	j.keep(g, &e)
 	return out, fold.Folded, nil
 }
+
+// Heard implements [fold.Joining].
+func (j *Join) Heard(side int, at int64) { j.most[side] = max(j.most[side], at) }
 
 // late says that an event comes later than it may: behind others of its side by more than the lateness, or behind what
 // the join is through with.
@@ -302,11 +305,32 @@ func (j *Join) Lateness() (l fold.Lateness, ok bool) {
 	return j.lateness, j.lateness.Events > 0 && j.p.Late != "dead_letter"
 }
 
-// noteLate takes note of a late event.
-func (j *Join) noteLate(number int64, side int, at int64) {
-	l := &j.lateness
-	newest := max(j.most[side], j.mark)
-	if l.Events++; l.Events == 1 || newest-at > l.MoverAt.Sub(l.WorstAt).Nanoseconds() {
-		l.Worst, l.WorstAt, l.MoverAt = number, time.Unix(0, at).UTC(), time.Unix(0, newest).UTC()
+// noteLate takes note of a late event. Of several that are as far behind, it is the earliest, in whatever order they
+// are looked at.
+func (j *Join) noteLate(side int, at int64) {
+	l, of := &j.lateness, j.p.Sides.Names[side]
+	behind, when := time.Duration(max(j.most[side], j.mark)-at), time.Unix(0, at).UTC()
+	worst := l.MoverAt.Sub(l.WorstAt)
+	if l.Events++; l.Events > 1 && (behind < worst || behind == worst &&
+		cmp.Or(when.Compare(l.WorstAt), cmp.Compare(of, l.Of)) >= 0) {
+		return
 	}
+	l.WorstAt, l.MoverAt, l.Of = when, when.Add(behind), of
+}
+
+// Order implements [fold.Ordering]: what goes at once is in the order of when its time is up, then of the sides, and
+// then of the keys.
+func (j *Join) Order(a, b boundary.Value) int {
+	x, y := j.goes(a), j.goes(b)
+	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.side, y.side), cmp.Compare(x.key, y.key))
+}
+
+// goes is when the time of an event was up that was handed over alone, and which it is.
+func (j *Join) goes(v boundary.Value) (e row) {
+	if v.Field("left").IsNull() {
+		e.side = Right
+	}
+	at, _ := v.Field("at").AsTime()
+	e.at, e.key = after(at.UnixNano(), j.p.reach[e.side]), boundary.KeyOf(fold.Whole(v.Field("key")))
+	return e
 }

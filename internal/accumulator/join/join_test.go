@@ -109,7 +109,7 @@ func (r *rig) add(e event) {
 		r.taken = append(r.taken, e)
 		r.most[e.side] = max(r.most[e.side], e.at)
 	}
-	out, said, _ := r.j.Join(time.Unix(0, r.now), e.side, &b, r.received+1, nil)
+	out, said, _ := r.j.Join(e.side, &b, nil)
 	r.received++
 	if (said == fold.Dropped) != late || said == fold.Refused {
 		r.t.Fatalf("%+v is late: %v, and was %v", e, late, said)

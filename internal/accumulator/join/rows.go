@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -56,10 +57,14 @@ type place struct {
 
 func (a *place) row() *row { return &a.page.rows[a.i] }
 
-// less says that a comes before b: it is earlier, or of the same time and came first.
+// less says that a comes before b: it is earlier, or of the same time and of a key before, see [Join.Order], or it came
+// first.
 func (a *place) less(b *place) bool {
 	if a.at != b.at {
 		return a.at < b.at
+	}
+	if c := cmp.Compare(a.row().key, b.row().key); c != 0 {
+		return c < 0
 	}
 	if a.page != b.page {
 		return a.page.number < b.page.number

@@ -97,12 +97,19 @@ func (s *Stage) TakeSide(now time.Time, i int, b *boundary.Boundary) (bad *accum
 			bad = &accumulator.BadEvent{Stage: "fold", Code: "panic", Text: fold.OneLine(fmt.Sprint(caught))}
 		}
 	}()
-	side := 0
-	if s.Rests[0] != i {
-		side = 1
-	}
-	return s.Join(now, side, b)
+	return s.Join(now, s.side(i), b)
 }
+
+// side is which side of a join input i is.
+func (s *Stage) side(i int) int {
+	if s.Rests[0] == i {
+		return 0
+	}
+	return 1
+}
+
+// HeardOf takes note of when something happened of a side, input i, which another part of its keys was given.
+func (s *Stage) HeardOf(i int, at int64) { s.Heard(s.side(i), at) }
 
 // Take folds one event. One that makes the fold panic is refused like any that cannot be used:
 // pulled says that it becomes a dead letter then.

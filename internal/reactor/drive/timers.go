@@ -93,9 +93,14 @@ func (d *Drive) Skip(t time.Time) bool {
 	return true
 }
 
-// Reach sets the clock to t, past timers that are due: see [Drive.Timer].
+// Reach sets the clock to t, past timers that are due: see [Drive.Timer]. Where the graph is at rest its joins have
+// come as far, before anything happens then: what is behind that is late in the same instant, whatever has moved the
+// clock.
 func (d *Drive) Reach(t time.Time) {
 	if t.After(d.Time()) {
 		d.move(t)
+	}
+	if d.rested {
+		d.noteRest()
 	}
 }
