@@ -372,13 +372,17 @@ func (c *Core) restoreSlot(i int, data []byte, from *restoring) error {
 		return nil
 	}
 	c.admitted++
+	since, known := from.meta.Since[c.cfg.Inputs[i].Name]
+	if !known {
+		since = c.admitted
+	}
 	if c.cfg.Inputs[i].queues() {
 		// The input was latest before: what it had not cut yet becomes its queue.
-		c.push(c.shared, i, queued{b: sl.Pend, seq: c.admitted, since: c.admitted, at: c.shared.times.first})
+		c.push(c.shared, i, queued{b: sl.Pend, seq: c.admitted, since: since, at: c.shared.times.first})
 		c.changes.slots[i] = true
 		return nil
 	}
-	c.overwrite(c.shared, i, sl.Pend, c.admitted)
+	c.overwrite(c.shared, i, sl.Pend, since)
 	return nil
 }
 

@@ -212,6 +212,12 @@ func (c *Core) metaOfState(m *form.Meta) {
 	m.Ticked = form.Stored(c.ticked)
 	m.Books = make(map[string]form.Books, len(c.accs))
 	for i := range c.accs {
+		if sl := &c.shared.slots[i]; sl.pend != nil {
+			if m.Since == nil {
+				m.Since = make(map[string]uint64)
+			}
+			m.Since[c.cfg.Inputs[i].Name] = sl.since
+		}
 		a := &c.accs[i]
 		m.Books[c.cfg.Inputs[i].Name] = form.Books{Filtered: a.filtered, Conflated: a.conflated,
 			DeadLettered: a.dead, Consumed: a.consumed, Reasons: a.reasons}
