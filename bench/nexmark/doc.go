@@ -3,9 +3,9 @@
 //	go run ./bench/nexmark                           # all of them over a million events: minutes
 //	go run ./bench/nexmark -events 100000 -n 1 q4 q9 # some of them over fewer
 //
-// The events are those of an online auction: persons register, auctions begin, bids come. Their shapes, shares and names
-// are those that the benchmark lays down (https://github.com/nexmark/nexmark). [generator] makes them, the same for the
-// same numbers, a file for each stream. q0.yaml and the others say what is asked, in the form that a user
+// The events are those of an online auction: persons register, auctions begin, bids come. Their shapes, shares and
+// names are those that the benchmark lays down (https://github.com/nexmark/nexmark). [generator] makes them, the same
+// for the same numbers, a file for each stream. q0.yaml and the others say what is asked, in the form that a user
 // would write; the plain programs in plain*.go answer the same by a loop over the files, know nothing of graphd, and
 // are the floor.
 //
