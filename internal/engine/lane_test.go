@@ -72,6 +72,7 @@ func TestM25NodeOfALaneIsQuarantined(t *testing.T) {
 			t.Errorf("without the node: %s, epoch %d, the sink has %s", s.Health, s.Epoch, got.taken())
 		}
 		close(hold)
+		synctest.Wait() // it is back before the next epoch is due in which it runs
 		push("a", "4")
 		time.Sleep(time.Second)
 		if s := b.summary("lanes"); s.Health != "live" || got.taken() != "[102 4]" {
