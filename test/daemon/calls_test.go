@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graphd/graphd"
 )
@@ -33,9 +31,8 @@ reactor: { epoch_timeout: %s }
 nodes: { n: { http: { url: "%s", body: a, timeout: 1m }, retry: { base: 10ms, max: 10ms } } }
 outputs: { o: { from: n, sink: { drop: {} } } }
 `
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	d, err := graphd.New(ctx, graphd.Config{
-		Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard, AllowOutbound: []string{"loopback"},
+	d := startDaemon(t, graphd.Config{
+		Store: "memory:", AllowOutbound: []string{"loopback"},
 		Declarations: map[string][]byte{
 			"hangs.yaml": fmt.Appendf(nil, doc, "hangs", "1m", server.URL),
 			"fails.yaml": fmt.Appendf(nil, doc, "fails", "1m", server.URL+"/failing"),
@@ -43,35 +40,11 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	<-d.Ready()
+	<-d.ready
 	ask := func(method, path, body string) string {
 		t.Helper()
-		req, err := http.NewRequestWithContext(ctx, method, "http://"+d.Addr()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.Status + " " + string(text)
+		status, data := d.send(method, path, body)
+		return fmt.Sprintf("%d %s", status, data)
 	}
 	get := func(path string) string { return ask(http.MethodGet, path, "") }
 	for _, graph := range []string{"hangs", "fails"} {

@@ -19,9 +19,10 @@ import (
 
 // daemon is a real daemon in this process, on a port of its own.
 type daemon struct {
-	t    *testing.T
-	base string
-	stop func()
+	t     *testing.T
+	base  string
+	ready <-chan struct{}
+	stop  func()
 }
 
 // startDaemon runs a daemon until the test ends, or stop is called.
@@ -36,7 +37,7 @@ func startDaemon(t *testing.T, cfg graphd.Config) *daemon {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
 	stopped := false
-	dm := &daemon{t: t, base: "http://" + d.Addr()}
+	dm := &daemon{t: t, base: "http://" + d.Addr(), ready: d.Ready()}
 	dm.stop = func() {
 		if stopped {
 			return
@@ -51,8 +52,8 @@ func startDaemon(t *testing.T, cfg graphd.Config) *daemon {
 	return dm
 }
 
-// do sends a request and decodes the answer into out, when it is given.
-func (d *daemon) do(method, path, body string, wantStatus int, out any) {
+// send sends a request, and says what was answered.
+func (d *daemon) send(method, path, body string) (status int, data []byte) {
 	d.t.Helper()
 	req, err := http.NewRequest(method, d.base+path, strings.NewReader(body))
 	if err != nil {
@@ -69,12 +70,18 @@ func (d *daemon) do(method, path, body string, wantStatus int, out any) {
 		d.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
+	if data, err = io.ReadAll(res.Body); err != nil {
 		d.t.Fatal(err)
 	}
-	if res.StatusCode != wantStatus {
-		d.t.Fatalf("%s %s: %s, want %d\n%s", method, path, res.Status, wantStatus, data)
+	return res.StatusCode, data
+}
+
+// do sends a request and decodes the answer into out, when it is given.
+func (d *daemon) do(method, path, body string, wantStatus int, out any) {
+	d.t.Helper()
+	status, data := d.send(method, path, body)
+	if status != wantStatus {
+		d.t.Fatalf("%s %s: %d, want %d\n%s", method, path, status, wantStatus, data)
 	}
 	if out != nil {
 		if err := json.NewDecoder(bytes.NewReader(data)).Decode(out); err != nil {

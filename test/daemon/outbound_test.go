@@ -2,9 +2,7 @@ package daemon
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -55,7 +53,6 @@ func outboundDaemon(t *testing.T, allow []string) (get func(path string) string,
 	t.Cleanup(hook.Close)
 	t.Setenv("GRAPHD_VAR_SECRET", "hunter2")
 	log = &lines{}
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	doc := fmt.Appendf(nil, `graph: out
 accumulators:
   a:
@@ -71,34 +68,15 @@ outputs:
   hook: { from: a, sink: { http: { url: "%s/${GRAPHD_VAR_SECRET}", headers: { X-Token: "${GRAPHD_VAR_SECRET}" } } } }
   away: { from: a, sink: { http: { url: "http://10.0.0.1/${GRAPHD_VAR_SECRET}" } } }
 `, polled.URL, hook.URL)
-	d, err := graphd.New(ctx, graphd.Config{
-		Store: "memory:", Listen: "127.0.0.1:0", Stdout: io.Discard, AllowOutbound: allow,
+	d := startDaemon(t, graphd.Config{
+		Store: "memory:", AllowOutbound: allow,
 		Declarations: map[string][]byte{"out.yaml": doc}, // the operator's own
 		Log:          slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	<-d.Ready()
+	<-d.ready
 	get = func(path string) string {
 		t.Helper()
-		resp, err := http.Get("http://" + d.Addr() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, body := d.send(http.MethodGet, path, "")
 		return string(body)
 	}
 	return get, log, posted
