@@ -146,7 +146,7 @@ func (c *Core) AddBad(now time.Time, ev *boundary.Event, pulled bool, bad *BadEv
 // behind it and a replay does not meet it again (M35).
 func (c *Core) Poison(now time.Time, ev *boundary.Event, pulled bool, text string) Outcome {
 	c.in = newIntake(c.p, c.lim) // its scratch may be in any state
-	return c.refuse(now, ev, pulled, &BadEvent{Stage: "fold", Code: "panic", Text: fold.OneLine(text)})
+	return c.refuse(now, ev, pulled, Panicked(text))
 }
 
 // RefuseTail counts n pushed events that were received and not taken: the tail of a push

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // metaShape is what `meta` can hold; a field the source does not know is missing.
@@ -184,9 +185,9 @@ func (in *intake) decode(ev *boundary.Event) (boundary.Value, *BadEvent) {
 	}
 	var fault *boundary.DecodeError
 	if errors.As(err, &fault) {
-		return v, &BadEvent{Stage: "decode", Code: fault.Code, Text: fold.OneLine(fault.Error())}
+		return v, &BadEvent{Stage: "decode", Code: fault.Code, Text: decode.OneLine(fault.Error())}
 	}
-	return v, &BadEvent{Stage: "decode", Code: "invalid_json", Text: fold.OneLine(err.Error())}
+	return v, &BadEvent{Stage: "decode", Code: "invalid_json", Text: decode.OneLine(err.Error())}
 }
 
 func tooLarge(n int64, limit int) *BadEvent {
@@ -298,7 +299,12 @@ func (in *intake) when() (int64, *BadEvent) {
 func evalFault(stage string, err error) *BadEvent {
 	var fault *expression.EvalError
 	if errors.As(err, &fault) {
-		return &BadEvent{Stage: stage, Code: fault.Code, Text: fold.OneLine(fault.Text)}
+		return &BadEvent{Stage: stage, Code: fault.Code, Text: decode.OneLine(fault.Text)}
 	}
-	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: fold.OneLine(err.Error())}
+	return &BadEvent{Stage: stage, Code: expression.CodeTypeError, Text: decode.OneLine(err.Error())}
+}
+
+// Panicked is what is wrong with an event that made the fold panic.
+func Panicked(text string) *BadEvent {
+	return &BadEvent{Stage: "fold", Code: "panic", Text: decode.OneLine(text)}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // keyProgram makes the key of a boundary (M13): of the event, where the accumulator says
@@ -297,5 +298,5 @@ func (k *keyer) missing() string {
 	if field, ok := strings.CutPrefix(name, "event."); ok && !k.p.ofEvent {
 		text += "; the reactor's key reads the fields that are handed over by their bare names: write " + field
 	}
-	return fold.OneLine(text)
+	return decode.OneLine(text)
 }

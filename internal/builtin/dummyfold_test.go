@@ -153,7 +153,7 @@ func (f *tallying) Add(now time.Time, in *fold.Input, out []boundary.Boundary) (
 	f.env.Values = append(append(f.env.Values[:0], in.Facts.Env.Values...), boundary.Int(g.n), boundary.Int(g.sum))
 	done, err := f.until.EvalBool(&f.env)
 	if err != nil {
-		in.Bad = &fold.BadEvent{Stage: "tally", Code: "type_error", Text: fold.OneLine(err.Error())}
+		in.Bad = &fold.BadEvent{Stage: "tally", Code: "type_error", Text: decode.OneLine(err.Error())}
 		return out, fold.Refused
 	}
 	if !done {

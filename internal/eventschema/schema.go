@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // schemaURL names the declared schema inside the validator. It is never fetched, nor shown.
@@ -74,7 +75,7 @@ func tidy(err error) error {
 	if invalid := new(jsonschema.SchemaValidationError); errors.As(err, &invalid) {
 		return errors.New(explain(invalid.Err, "the schema"))
 	}
-	return errors.New(oneLine(strings.ReplaceAll(err.Error(), schemaURL, "")))
+	return errors.New(decode.OneLine(strings.ReplaceAll(err.Error(), schemaURL, "")))
 }
 
 // Fields are the top-level fields that the quick check looks at: the check is faster
@@ -106,7 +107,7 @@ func (s *Schema) Check(v boundary.Value) string {
 func explain(err error, of string) string {
 	var fault *jsonschema.ValidationError
 	if !errors.As(err, &fault) {
-		return oneLine(err.Error())
+		return decode.OneLine(err.Error())
 	}
 	for len(fault.Causes) > 0 {
 		fault = fault.Causes[0]
@@ -115,17 +116,7 @@ func explain(err error, of string) string {
 	if len(fault.InstanceLocation) > 0 {
 		at = strings.Join(fault.InstanceLocation, ".")
 	}
-	return oneLine(at + ": " + fault.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
-}
-
-// oneLine keeps a text of foreign origin fit for a log line and an answer.
-func oneLine(s string) string {
-	const limit = 500 // enough for any real message; an event's own text may be in it
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + "…"
-	}
-	return s
+	return decode.OneLine(at + ": " + fault.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 }
 
 // plain turns what JSON does not have into what it would be there: values that did not

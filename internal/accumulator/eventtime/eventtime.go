@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Program reads an event's own time. It is immutable.
@@ -86,7 +87,7 @@ func (t *Program) parse(v boundary.Value) (time.Time, *fold.BadEvent) {
 		s, _ := v.AsString()
 		at, err := boundary.ParseTime(s, t.zone)
 		if err != nil {
-			return at, invalidTime("%s", fold.OneLine(err.Error()))
+			return at, invalidTime("%s", decode.OneLine(err.Error()))
 		}
 		return at, nil
 	case boundary.KindInt, boundary.KindFloat:

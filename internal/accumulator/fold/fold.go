@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -175,13 +174,3 @@ type BadEvent struct {
 }
 
 func (e *BadEvent) Error() string { return e.Stage + ": " + e.Code + ": " + e.Text }
-
-// OneLine keeps a text of foreign origin fit for a log line and an answer.
-func OneLine(s string) string {
-	const longest = 500 // enough for any real message; an event's own text may be in it
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // CompileKeys compiles the parts of a key that groups events, and adds what is wrong with them to ds.
@@ -106,10 +107,10 @@ func CheckKey(v boundary.Value, text string) *BadEvent {
 		}
 		return nil
 	case boundary.KindNull, boundary.KindAbsent:
-		return keyFault("key_missing", OneLine("the event has no key: "+text+" is null"))
+		return keyFault("key_missing", decode.OneLine("the event has no key: "+text+" is null"))
 	case boundary.KindList:
 		if v.Len() == 0 {
-			return keyFault("key_missing", OneLine("the event has no key: "+text+" is empty"))
+			return keyFault("key_missing", decode.OneLine("the event has no key: "+text+" is empty"))
 		}
 		for part := range v.Items() {
 			if part.Kind() == boundary.KindList {

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Code is a fold whose step is not expressions but a function of the embedding program.
@@ -104,7 +105,7 @@ func guarded(call func() error) (err error) {
 
 // codeFault says why code could not fold an event.
 func codeFault(err error) *fold.BadEvent {
-	bad := &fold.BadEvent{Stage: stage, Code: "error", Text: fold.OneLine(err.Error())}
+	bad := &fold.BadEvent{Stage: stage, Code: "error", Text: decode.OneLine(err.Error())}
 	switch {
 	case errors.As(err, new(*panicked)):
 		bad.Code = "panic"

@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Folding folds events into a state for each key (M3). An event that an expression fails for is refused,
@@ -84,7 +85,7 @@ func (f *Folding) find(key boundary.Value) *fold.BadEvent {
 	}
 	var err error
 	if f.text, err = boundary.AppendKey(f.text, f.key); err != nil {
-		return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: fold.OneLine(err.Error())}
+		return &fold.BadEvent{Stage: "key", Code: "bad_key", Text: decode.OneLine(err.Error())}
 	}
 	return nil
 }

@@ -132,5 +132,5 @@ func fault(where string, err error) *fold.BadEvent {
 	if errors.As(err, &known) {
 		code, text = known.Code, known.Text
 	}
-	return &fold.BadEvent{Stage: stage, Code: code, Text: where + ": " + fold.OneLine(text)}
+	return &fold.BadEvent{Stage: stage, Code: code, Text: where + ": " + decode.OneLine(text)}
 }

@@ -125,7 +125,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	step, err := c.registered.New(c.Options)
 	if err != nil {
 		return nil, spec.Diagnostics{fold.Diagnostic(at.Pos, codeBadOptions,
-			fmt.Sprintf("the options of %s: %s", c.Name, fold.OneLine(err.Error())))}
+			fmt.Sprintf("the options of %s: %s", c.Name, decode.OneLine(err.Error())))}
 	}
 	code := folding.Code{
 		Version: c.registered.Version, Step: step, Migrate: c.registered.Migrate,

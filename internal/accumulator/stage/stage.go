@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
-	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -94,7 +93,7 @@ func (s *Set) Takes(i int) *Stage {
 func (s *Stage) TakeSide(now time.Time, i int, b *boundary.Boundary) (bad *accumulator.BadEvent) {
 	defer func() {
 		if caught := recover(); caught != nil {
-			bad = &accumulator.BadEvent{Stage: "fold", Code: "panic", Text: fold.OneLine(fmt.Sprint(caught))}
+			bad = accumulator.Panicked(fmt.Sprint(caught))
 		}
 	}()
 	return s.Join(now, s.side(i), b)

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // Table keeps the newest row of every key (M3).
@@ -38,7 +39,7 @@ func newTable(p *program) *Table {
 func (t *Table) Add(now time.Time, in *fold.Input, out []boundary.Boundary) ([]boundary.Boundary, fold.Verdict) {
 	var err error
 	if t.text, err = appendKey(t.text[:0], in.Facts.Key); err != nil {
-		in.Bad = &fold.BadEvent{Stage: "key", Code: "bad_key", Text: fold.OneLine(err.Error())}
+		in.Bad = &fold.BadEvent{Stage: "key", Code: "bad_key", Text: decode.OneLine(err.Error())}
 		return out, fold.Refused
 	}
 	hash := hashOf(t.text)

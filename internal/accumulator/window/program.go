@@ -170,9 +170,9 @@ func (w *Program) compileShape() spec.Diagnostics {
 func resultFault(name string, err error) *fold.BadEvent {
 	var fault *expression.EvalError
 	if errors.As(err, &fault) {
-		return &fold.BadEvent{Stage: stage, Code: fault.Code, Text: name + ": " + fold.OneLine(fault.Text)}
+		return &fold.BadEvent{Stage: stage, Code: fault.Code, Text: name + ": " + decode.OneLine(fault.Text)}
 	}
 	return &fold.BadEvent{
-		Stage: stage, Code: expression.CodeTypeError, Text: name + ": " + fold.OneLine(err.Error()),
+		Stage: stage, Code: expression.CodeTypeError, Text: name + ": " + decode.OneLine(err.Error()),
 	}
 }

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -187,3 +188,13 @@ func Quote(s string) string { return document.Quote(s) }
 
 // Shorten cuts a text to at most n bytes.
 func Shorten(s string, n int) string { return document.Shorten(s, n) }
+
+// OneLine keeps a text of foreign origin fit for a log line and an answer.
+func OneLine(s string) string {
+	const longest = 500 // enough for any real message; an event's own text may be in it
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
+}
