@@ -296,6 +296,9 @@ func TestM4SumsOfCountsAreBounded(t *testing.T) {
 		{1000, 1, "collect(event.id, 100)", ""},
 		{1000, 1, "collect(event.id, 101)", "keep at most 100"},
 		{1000, 1, "{ \"t\": top(event.id, event.id, 200) }", "let top keep at most 100"},
+		{1000, 1, "{ \"t\": top(event.id, event.id, 50), \"c\": collect(event.id, 50) }", ""},
+		{1000, 1, "{ \"t\": top(event.id, event.id, 50), \"c\": collect(event.id, 51) }",
+			"up to 101 values, and a window is of 1000 parts"},
 		{1000, 10, "count_distinct(event.id)", ""}, // a window has no more
 		{10_000, 10, "count_distinct(event.id)", "let count_distinct keep at most 100"},
 		{1_000_000, 500_000, "count_distinct(event.id, 1000000)", ""},

@@ -59,6 +59,11 @@ func TestMemoryIsWhatTheHeapHas(t *testing.T) { //nolint:paralleltest // it read
 				return fmt.Sprintf(`{"id":"s%d","x":%d,"at":%d}`, i/5, 1+i%1000, 1_800_000_000_000+i)
 			},
 			func(m *api.Memory) int64 { return m.State }},
+		{"windows of lists", "accumulators: { a: { window: { count: { size: 100, every: 10 }, key: event.id, " +
+			"aggregate: { all: 'collect(event.note, 100)' } } } }\n" +
+			"nodes: { n: { expr: 'len(a.all)' } }\nhistory: { keep: 10 }\n" + outputs, 200_000,
+			func(i int) string { return fmt.Sprintf(`{"id":"s%d","note":"%06d%s"}`, i%200, i, pad) },
+			func(m *api.Memory) int64 { return m.State }},
 		{"folds", "accumulators: { a: { fold: { key: event.id, init: { n: 0, last: nil }, " +
 			"step: { n: state.n + 1, last: event.note } } } }\n" +
 			"nodes: { n: { expr: a.n } }\nhistory: { keep: 10 }\n" + outputs, 200_000,

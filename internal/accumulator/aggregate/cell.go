@@ -31,7 +31,8 @@ type Cell struct {
 type extra interface {
 	clone() extra
 	append(dst []byte) []byte
-	weight() int64 // about, in bytes
+	// weight is about how many bytes it takes; own says with the values that it keeps, which others may have, too.
+	weight(own bool) int64
 }
 
 // mark is the value that min_by and max_by go by. It is never changed in place.
@@ -39,7 +40,7 @@ type mark struct{ by boundary.Value }
 
 func (m mark) clone() extra             { return m }
 func (m mark) append(dst []byte) []byte { return m.by.AppendBinary(dst) }
-func (m mark) weight() int64            { return int64(unsafe.Sizeof(m)) + m.by.Held(nil, nil) }
+func (m mark) weight(own bool) int64    { return int64(unsafe.Sizeof(m)) + heldBy(own, m.by) }
 
 // Check says what is wrong with an event's arguments, "" when nothing is. What has been
 // checked can be added.
@@ -268,11 +269,26 @@ func Clone(cells []Cell) []Cell {
 }
 
 // Weight is about how many bytes a group's cells take.
-func Weight(cells []Cell) int64 {
+func Weight(cells []Cell) int64 { return weigh(cells, true) }
+
+// JoinedWeight is that of cells that others were joined to, which are there, too, and have the values.
+func JoinedWeight(cells []Cell) int64 { return weigh(cells, false) }
+
+func weigh(cells []Cell, own bool) int64 {
 	n := boundary.OnHeap(len(cells) * int(unsafe.Sizeof(Cell{})))
 	for i := range cells {
-		if n += cells[i].v.Held(nil, nil); cells[i].ext != nil {
-			n += cells[i].ext.weight()
+		if n += heldBy(own, cells[i].v); cells[i].ext != nil {
+			n += cells[i].ext.weight(own)
+		}
+	}
+	return n
+}
+
+// heldBy is about what values take beside themselves, where they are own.
+func heldBy(own bool, values ...boundary.Value) (n int64) {
+	if own {
+		for _, v := range values {
+			n += v.Held(nil, nil)
 		}
 	}
 	return n

@@ -58,17 +58,19 @@ type Calls struct {
 // Len is the number of calls: how many cells a group has.
 func (c *Calls) Len() int { return len(c.calls) }
 
-// Lists is the call that may keep the most values of those that keep several as they are, and how many; 0 for none.
-func (c *Calls) Lists() (name string, most int) {
+// Lists is how many values of so many the calls keep that keep several as they are, and which of them keeps the most,
+// and how many; 0 for none.
+func (c *Calls) Lists(of int) (all int, name string, most int) {
 	for k := range c.calls {
 		switch f := &c.calls[k]; f.fn {
 		case fnCollect, fnTop, fnCountDistinct:
-			if f.limit > most {
-				name, most = c.names[k], f.limit
+			n := min(f.limit, of)
+			if all += n; n > most {
+				name, most = c.names[k], n
 			}
 		}
 	}
-	return name, most
+	return all, name, most
 }
 
 // Args are the distinct arguments, each to be evaluated once per event.

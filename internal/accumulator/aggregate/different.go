@@ -103,7 +103,7 @@ func (d *different) clone() extra {
 }
 
 // weight: a leaf that was split has the room of two, half of which the other has.
-func (d *different) weight() int64 {
+func (d *different) weight(bool) int64 {
 	return 64 + boundary.OnHeap(cap(d.leaves)*24) + int64(d.n)*18
 }
 

@@ -83,7 +83,7 @@ func (d *digest) clone() extra {
 const sketchBytes = 320
 
 // weight: a store has its bins in one piece, and room for some more.
-func (d *digest) weight() int64 {
+func (d *digest) weight(bool) int64 {
 	n := int64(sketchBytes)
 	for _, half := range []store.Store{d.sketch.GetPositiveValueStore(), d.sketch.GetNegativeValueStore()} {
 		low, err := half.MinIndex()
@@ -244,7 +244,7 @@ func (d *distinct) clone() extra {
 	return &distinct{hashes: slices.Clone(d.hashes)}
 }
 
-func (d *distinct) weight() int64 {
+func (d *distinct) weight(bool) int64 {
 	if d.sketch != nil {
 		return 1<<14 + 64
 	}
@@ -316,12 +316,8 @@ func (l *list) clone() extra {
 	return &list{items: slices.Clone(l.items), times: slices.Clone(l.times)}
 }
 
-func (l *list) weight() int64 {
-	n := 64 + boundary.OnHeap(cap(l.items)*24) + boundary.OnHeap(cap(l.times)*8)
-	for _, v := range l.items {
-		n += v.Held(nil, nil)
-	}
-	return n
+func (l *list) weight(own bool) int64 {
+	return 64 + boundary.OnHeap(cap(l.items)*24) + boundary.OnHeap(cap(l.times)*8) + heldBy(own, l.items...)
 }
 
 func (l *list) append(dst []byte) []byte {

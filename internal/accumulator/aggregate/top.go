@@ -57,12 +57,9 @@ func (t *top) clone() extra {
 	return &top{items: slices.Clone(t.items), marks: slices.Clone(t.marks), times: slices.Clone(t.times)}
 }
 
-func (t *top) weight() int64 {
-	n := 96 + boundary.OnHeap(cap(t.items)*24) + boundary.OnHeap(cap(t.marks)*24) + boundary.OnHeap(cap(t.times)*8)
-	for i := range t.items {
-		n += t.items[i].Held(nil, nil) + t.marks[i].Held(nil, nil)
-	}
-	return n
+func (t *top) weight(own bool) int64 {
+	return 96 + boundary.OnHeap(cap(t.items)*24) + boundary.OnHeap(cap(t.marks)*24) +
+		boundary.OnHeap(cap(t.times)*8) + heldBy(own, t.items...) + heldBy(own, t.marks...)
 }
 
 func (t *top) append(dst []byte) []byte {

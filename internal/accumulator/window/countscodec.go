@@ -117,11 +117,11 @@ func (h *countsHandle) Weight() int64 {
 		for i, cells := range x.parts {
 			n += 24 + aggregate.Weight(cells)
 			if i < len(x.sums)-1 { // the last is the part itself
-				n += 24 + aggregate.Weight(x.sums[i])
+				n += 24 + aggregate.JoinedWeight(x.sums[i])
 			}
 		}
 		if len(x.parts)-len(x.sums) > 1 {
-			n += aggregate.Weight(x.rest)
+			n += aggregate.JoinedWeight(x.rest)
 		}
 		return n
 	})

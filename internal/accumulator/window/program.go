@@ -88,17 +88,21 @@ func (w *Program) checkSums() spec.Diagnostics {
 		return nil
 	}
 	parts := w.Count / w.partOf()
-	name, limit := w.calls.Lists()
-	if sums := (parts - 2) * min(limit, w.Count); parts <= 2 || sums <= mostSummed { // the ends are no sums
+	all, name, most := w.calls.Lists(w.Count)
+	if parts <= 2 || (parts-2)*all <= mostSummed { // the ends are no sums
 		return nil
+	}
+	keeps, fewer := name+" keeps", name
+	if all > most {
+		keeps, fewer = "what lists values keeps", "all together"
 	}
 	at := max(0, slices.IndexFunc(w.Aggregate, func(f spec.Field) bool {
 		return strings.Contains(f.Expr.Text, name+"(")
 	}))
 	return spec.Diagnostics{fold.Diagnostic(w.Aggregate[at].Expr.Pos, decode.CodeTooMany, fmt.Sprintf(
-		"%s keeps up to %d values, and a window is of %d parts, from each of which on they are kept: for each key "+
-			"that may be more than %d; let %s keep at most %d, or every be a larger one of what divides size", name,
-		min(limit, w.Count), parts, mostSummed, name, mostSummed/(parts-2)))}
+		"%s up to %d values, and a window is of %d parts, from each of which on they are kept: for each key "+
+			"that may be more than %d; let %s keep at most %d, or every be a larger one of what divides size", keeps,
+		all, parts, mostSummed, fewer, mostSummed/(parts-2)))}
 }
 
 func (w *Program) fold() fold.Fold {
