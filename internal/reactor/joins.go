@@ -139,9 +139,24 @@ func (c *Core) leaveSides() {
 			waits = append(waits, c.pop(c.shared, i).b)
 		}
 		for _, b := range waits {
-			c.deadLetter(i, b, "join", "input_joined", "it waited when its input became a side of a join", 0)
+			c.leaveSide(i, b)
 		}
 		c.freed[i] = Credit{} // nobody has counted the room
 		c.changes.accs[i], c.changes.slots[i] = true, true
 	}
+}
+
+func (c *Core) leaveSide(i int, b *boundary.Boundary) {
+	c.deadLetter(i, b, "join", "input_joined", "it waited when its input became a side of a join, or of another", 0)
+}
+
+// joins are the identities of the graph's joins by name.
+func (c *Core) joins() map[string]string {
+	identities := make(map[string]string)
+	for _, s := range c.stages.All() {
+		if in := &c.cfg.Inputs[s.Input]; s.Joins {
+			identities[in.Name] = in.Identity
+		}
+	}
+	return identities
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -19,6 +21,7 @@ import (
 const (
 	logBegin  = 'B' // a start: incarnation, plan hash
 	logClock  = 'C' // what follows, up to the next start, goes by the event clock
+	logJoin   = 'J' // name, identity: a join that there is, up to the next start
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
 	logTable  = 'G' // now, input, identity, changes: of the table that the handoff behind it refers to
 	logLate   = 'L' // now, input, boundaries: late events of the handoff before
@@ -70,6 +73,10 @@ func (c *Core) Begin() {
 		c.journal.buf = form.AppendText(dst, c.cfg.PlanHash)
 		if c.cfg.EventClock {
 			c.journal.buf = append(c.journal.buf, logClock)
+		}
+		joins := c.joins() // what is admitted behind it goes to these
+		for _, name := range slices.Sorted(maps.Keys(joins)) {
+			c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logJoin), name), joins[name])
 		}
 	}
 }

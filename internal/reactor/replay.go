@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,7 @@ type Replayer struct {
 	// clock is the one that the entries at hand go by. Times of the other clock mean nothing: what
 	// was admitted then is admitted at the present instant, and nothing else is replayed.
 	clock string
+	joins map[string]string // that the entries at hand were admitted to: their identities by name
 	// AdmitOnly takes in what was admitted and runs no epoch of it: the epochs that were
 	// recorded cannot be run again. Their numbers are not used again.
 	AdmitOnly bool
@@ -36,9 +38,11 @@ type Replayer struct {
 
 // NewReplayer makes a replayer; head is what the core was restored from.
 func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
-	r := &Replayer{c: c, plan: c.cfg.PlanHash, clock: c.cfg.clock(), highest: c.epoch}
+	r := &Replayer{c: c, plan: c.cfg.PlanHash, clock: c.cfg.clock(), highest: c.epoch,
+		joins: make(map[string]string)}
 	if m, there, err := form.ReadMeta(head.Meta); there && err == nil { // Restore has read it before
 		r.plan, r.clock = m.Plan, m.Clock
+		maps.Copy(r.joins, m.Joins)
 	}
 	return r
 }
@@ -96,12 +100,8 @@ func (r *Replayer) fires() bool {
 func (r *Replayer) call(kind byte, in *form.Reader) error {
 	c := r.c
 	switch kind {
-	case logBegin:
-		in.Int()
-		r.plan, r.clock = in.Text(), ""
-		return nil
-	case logClock:
-		r.clock = eventClock
+	case logBegin, logJoin, logClock:
+		r.start(kind, in)
 		return nil
 	case logMark:
 		return r.mark(in)
@@ -163,6 +163,20 @@ func (r *Replayer) call(kind byte, in *form.Reader) error {
 			ErrCorrupt, kind)
 	}
 	return nil
+}
+
+// start reads what the entries of a start go by.
+func (r *Replayer) start(kind byte, in *form.Reader) {
+	switch kind {
+	case logBegin:
+		in.Int()
+		r.plan, r.clock, r.joins = in.Text(), "", make(map[string]string)
+	case logJoin:
+		name := in.Text()
+		r.joins[name] = in.Text()
+	default:
+		r.clock = eventClock
+	}
 }
 
 // feed takes in an event of a stage that is not its node's.
@@ -227,11 +241,28 @@ func (r *Replayer) admit(now time.Time, in *form.Reader) error {
 		return nil // an input that the declaration no longer has
 	}
 	r.c.resolve(i, h)
+	left := r.leave(i, h)
 	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
 	restored, parts := r.c.accs[i].restored, r.c.accs[i].parts.restored
 	r.c.Admit(now, i, h, conflated)
+	for n := range left {
+		r.c.leaveSide(i, &left[n])
+	}
 	r.c.accs[i].restored, r.c.accs[i].parts.restored = restored, parts
 	return nil
+}
+
+// leave takes out what was admitted to another join than the one that takes input i now, or to none: its key is of
+// something else, and so may its time be (see [Core.leaveSides]).
+func (r *Replayer) leave(i int, h *accumulator.Handoff) (left []boundary.Boundary) {
+	s := r.c.stages.Takes(i)
+	if s == nil || r.plan == r.c.cfg.PlanHash {
+		return nil
+	}
+	if join := &r.c.cfg.Inputs[s.Input]; r.joins[join.Name] != join.Identity {
+		left, h.Boundaries = h.Boundaries, nil
+	}
+	return left
 }
 
 // late takes late events in. In the handoff they came behind its boundaries, and so they do here.

@@ -226,7 +226,7 @@ func (c *Core) metaOfState(m *form.Meta) {
 	for i, n := range c.emitted {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
-	m.Refused, m.Defaults = c.byOutput(c.refused), c.defaults
+	m.Refused, m.Defaults, m.Joins = c.byOutput(c.refused), c.defaults, c.joins()
 }
 
 // byOutput are the counts of outputs that are not 0, by name.
