@@ -92,7 +92,7 @@ func (m *mayfly) live(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			died = !last && m.dies()
+			died = !last && !l.stuck && m.dies()
 		}
 		if _, open := l.core.Open(); open {
 			m.inside++
@@ -108,6 +108,7 @@ type mayflyLife struct {
 	pipes []*mayflySource
 	said  []sink.Message // that is not in the journal yet
 	busy  bool
+	stuck bool // it has only found that there is no room: to go on it has to live for longer
 }
 
 // today is what the wall says: long after all that happens.
@@ -192,6 +193,7 @@ func (l *mayflyLife) step(ctx context.Context) error {
 	came := l.flow.Admit()
 	done, fired, _ := l.flow.Turn(today())
 	l.busy = l.busy || came || done || fired > 0
+	l.stuck = fired == 0 && len(l.flow.Stuck()) > 0
 	l.said = append(l.said, l.core.Released()...)
 	l.core.ResetReleased()
 	if l.journaled() {

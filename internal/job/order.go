@@ -84,6 +84,9 @@ func (r heads) Fold(n int) int {
 // Timeless implements [drive.Events].
 func (r heads) Timeless(n int) bool { return r.heads[n].bad != nil }
 
+// Trails implements [drive.Events]. Nothing of a run is held back.
+func (r heads) Trails(int) (next int64, ok bool) { return 0, false }
+
 // Begin implements [drive.Events].
 func (r heads) Begin() (time.Time, bool) { return Start(), true }
 

@@ -22,14 +22,10 @@ func (c *Core) Joins() bool { return c.owed != nil }
 func (c *Core) Joined(i int) bool { return c.stages.Takes(i) != nil }
 
 // Rested says that the graph is at rest at engine time now, and the moment over: so far its joins have come. open says
-// what the other inputs hold open.
-func (c *Core) Rested(now time.Time, open stage.Open) {
-	if !c.Joins() || now.IsZero() {
-		return
-	}
-	if _, ok := c.follows(); ok {
-		c.stages.Rested(now, open)
-	}
+// what the other inputs hold open. It reports whether that is further than before.
+func (c *Core) Rested(now time.Time, open stage.Open) (further bool) {
+	_, ok := c.follows()
+	return ok && c.Joins() && !now.IsZero() && c.stages.Rested(now, open)
 }
 
 // pass tells a join how far it has come, before it is given what is late by that alone. Where nothing was due it was

@@ -128,6 +128,9 @@ func (o *Order) First() (n int, at int64, ok bool) {
 	return n, o.streams[n].at, true
 }
 
+// Next is the time of the next event of stream n; ok is false when that is not here.
+func (o *Order) Next(n int) (at int64, ok bool) { return o.streams[n].at, o.streams[n].place >= 0 }
+
 // Earliest is the least time of an event that is here and has one.
 func (o *Order) Earliest() (at int64, ok bool) {
 	for _, n := range o.heap {

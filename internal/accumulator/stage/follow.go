@@ -51,16 +51,18 @@ func (s *Set) Follow(now time.Time, open Open, joins bool) (one *Stage, to time.
 }
 
 // Rested notes how far joins have come where the graph is at rest at engine time now, and nothing is due: what comes of
-// their sides from here on, and is behind that, is late. A join is told by [Stage.Pass].
-func (s *Set) Rested(now time.Time, open Open) {
+// their sides from here on, and is behind that, is late. A join is told by [Stage.Pass]. It reports whether one of them
+// has come further.
+func (s *Set) Rested(now time.Time, open Open) (further bool) {
 	for _, one := range s.All() {
 		if !one.Joins {
 			continue
 		}
 		if to := s.come(one, now, open); to.After(one.rested) {
-			one.rested = to
+			one.rested, further = to, true
 		}
 	}
+	return further
 }
 
 // Came is how far a join has come, if it does not know of it.

@@ -75,6 +75,8 @@ type Flow struct {
 	newest  int64 // the greatest time of an event that has come
 	stuck   int   // inputs whose room is used up
 
+	trailing int // inputs that trail, see [Flow.trail]
+
 	parcels  []*pump.Parcel
 	handoff  accumulator.Handoff
 	turn     time.Time     // when the turn began, by the wall clock
@@ -109,6 +111,7 @@ type entry struct {
 	ending  bool  // the source has returned
 	held    pace.Held
 	stuck   bool // its room in front of the core is used up
+	trails  bool // see [Flow.trail]
 	marked  time.Time
 	anew    bool // its state knows another time, or none: see [Flow.begins]
 }
@@ -161,6 +164,7 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	l.Hand(f.Wake)
 	f.look()
 	f.await(e)
+	f.trail(i)
 	f.drive.Enter(i, l.Core())
 	if now := f.drive.Time(); !now.IsZero() {
 		f.begins(now)

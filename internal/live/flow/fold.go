@@ -12,6 +12,7 @@ func (f *Flow) stick(i int) {
 	e := &f.entries[i]
 	e.stuck = true
 	f.stuck++
+	f.trail(i)
 	f.awaitAll(e)
 	f.keep(i)
 	f.order.Clear(e.pushes)
@@ -77,6 +78,9 @@ func (f events) Fold(n int) int {
 		return -1
 	}
 	e := &f.entries[o.input]
+	if e.trails && !f.behind() {
+		f.caughtUp(e)
+	}
 	f.base, f.stirred = f.drive.Time(), f.mono
 	var poison *accumulator.PanicError
 	if o.stream != nil {

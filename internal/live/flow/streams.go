@@ -138,6 +138,7 @@ func (f *Flow) hold(i int, p *pump.Parcel) {
 		}
 	} else {
 		f.stream(i, p.Stream).held = true
+		f.trail(i)
 	}
 	f.awaitAll(e)
 	f.keep(i)

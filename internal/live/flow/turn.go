@@ -28,6 +28,7 @@ func (f *Flow) Turn(now time.Time) (done bool, fired int, free bool) {
 func (f *Flow) advance() (busy, free bool) {
 	f.heldBy, f.waits = "", time.Hour
 	for budget := turnEvents; ; {
+		f.arrive()
 		if !f.drive.Rested() && !f.drive.Open() {
 			f.burst = f.fired
 			free := f.drive.Quiesce()

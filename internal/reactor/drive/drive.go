@@ -20,6 +20,9 @@ type Events interface {
 	// Begin is when engine time begins where something is here and none of it has a time; ok is
 	// false while that is not to be said.
 	Begin() (at time.Time, ok bool)
+	// Trails reports whether input i, a side of a join, trails behind engine time, since something of it could not come
+	// in while that went on. next is when the next event of it happens, Never where that is not known.
+	Trails(i int) (next int64, ok bool)
 }
 
 // Host is who runs the graph.
@@ -42,9 +45,9 @@ type Drive struct {
 	host   Host
 	inputs []input
 	now    time.Time
-	rested bool // the graph has come to rest since something could fire
-	joins  bool // the graph has some
-	still  int  // timers in a row that have not moved engine time
+	rested bool  // the graph has come to rest since something could fire
+	sides  []int // of joins, by input; none where the graph has no joins
+	still  int   // timers in a row that have not moved engine time
 
 	flushing []int // inputs that flush with epochs
 	kept     int64 // epochs, when they were last told
@@ -65,8 +68,13 @@ type input struct {
 // where time has not begun from now, which may be zero: then it begins with the first event. Without events
 // it is driven by its timers alone, and what is added is added beside it.
 func New(core *reactor.Core, order *timeline.Order, events Events, host Host, now time.Time) *Drive {
-	d := &Drive{core: core, order: order, events: events, host: host, now: now, kept: core.Kept(), joins: core.Joins()}
+	d := &Drive{core: core, order: order, events: events, host: host, now: now, kept: core.Kept()}
 	d.inputs = make([]input, len(core.Config().Inputs))
+	for i := range d.inputs {
+		if core.Joined(i) {
+			d.sides = append(d.sides, i)
+		}
+	}
 	d.Time()
 	if at, open := core.Open(); open {
 		d.Reach(time.Unix(0, at).UTC()) // the core may not have been told yet
@@ -161,7 +169,7 @@ func (d *Drive) Step(mono int64) Said {
 	}
 	n, at, ok := d.order.First()
 	if instant, open := d.core.Open(); open {
-		if ok && at <= instant {
+		if ok && at <= instant && (at == instant || !d.apart(at)) {
 			d.fold(n)
 			return Went
 		}
@@ -194,7 +202,7 @@ func (d *Drive) first(n int, at int64) Said {
 		}
 	}
 	d.Begin(begin)
-	d.enter(begin, n) // before what is due at it: no timer began earlier
+	d.enter(begin, begin, n) // before what is due at it: no timer began earlier
 	return Went
 }
 
@@ -207,15 +215,28 @@ func (d *Drive) next(n int, at int64) Said {
 	if d.Timer(t, false) {
 		return Went
 	}
-	d.enter(t, n)
+	instant := t
+	if d.apart(at) {
+		instant = time.Unix(0, at)
+	}
+	d.enter(t, instant, n)
 	return Went
 }
 
-// enter opens the instant t with event n.
-func (d *Drive) enter(t time.Time, n int) {
+// enter opens an instant at engine time t with event n.
+func (d *Drive) enter(t, instant time.Time, n int) {
 	d.Reach(t)
-	d.core.OpenInstant(t.UnixNano())
+	d.core.OpenInstant(instant.UnixNano())
 	d.fold(n)
+}
+
+// apart says that what comes next, at a time, is of a side that trails. It has an instant of its own, as it would have
+// had in its turn: its join goes on from one of them to the next.
+func (d *Drive) apart(at int64) bool {
+	return at != timeline.Never && slices.ContainsFunc(d.sides, func(i int) bool {
+		next, trails := d.events.Trails(i)
+		return trails && next == at
+	})
 }
 
 func (d *Drive) fold(n int) {
@@ -246,10 +267,10 @@ func (d *Drive) Close() {
 	}
 }
 
-// noteRest notes how far joins have come.
+// noteRest notes how far joins have come. What is due is no circle where they have gone on, whatever the clock says.
 func (d *Drive) noteRest() {
-	if d.joins {
-		d.core.Rested(d.now, d.holds)
+	if len(d.sides) > 0 && d.core.Rested(d.now, d.holds) {
+		d.still = 0
 	}
 }
 

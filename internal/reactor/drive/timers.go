@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // Due is the next timer; ok is false when there is none. quiet are also those that a silence alone
@@ -41,15 +42,33 @@ func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 }
 
 // holds says until when what input i holds open is. Nothing is known of one whose accumulator is away
-// for a moment, nor of a side of a join of which something may not come in yet: it holds everything.
+// for a moment, nor of a side of a join of which something may not come in yet: it holds everything. One that trails
+// holds what is behind its next event.
 func (d *Drive) holds(i int) (time.Time, bool) {
-	if d.inputs[i].held && d.core.Joined(i) {
-		return time.Time{}, true
+	if d.core.Joined(i) {
+		if d.inputs[i].held {
+			return time.Time{}, true
+		}
+		if next, trails := d.trails(i); trails {
+			return next, true
+		}
 	}
 	if acc := d.inputs[i].acc; acc != nil {
 		return acc.OpenUntil()
 	}
 	return time.Time{}, true
+}
+
+// trails says of a side that trails what its join may not come to yet.
+func (d *Drive) trails(i int) (before time.Time, ok bool) {
+	if d.events == nil {
+		return before, false
+	}
+	next, ok := d.events.Trails(i)
+	if ok && next != timeline.Never {
+		before = time.Unix(0, next+1).UTC() // it comes as far as the event
+	}
+	return before, ok
 }
 
 // Timer brings engine time to the next timer that is due by t, if there is one; the graph must come to
