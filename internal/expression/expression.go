@@ -34,6 +34,9 @@ type Scope struct {
 // now(), epoch() and rand() are. Each goroutine has its own and uses it again.
 type Env = eval.Env
 
+// Look is a row that was looked up in a table.
+type Look = eval.Look
+
 // Looks notes the rows that are looked up in tables.
 type Looks = eval.Looks
 

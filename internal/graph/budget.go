@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -104,23 +105,69 @@ func (r *Result) leaveOut(i int) bool {
 		r.Lifted++
 		return false
 	}
-	r.waited[i]++
 	r.due.Clear(i)
+	r.late.Set(i)
 	text := fmt.Sprintf("the epoch had taken longer than its budget of %s before this node ran",
 		time.Duration(p.whole.nanos))
 	for k := i; k < i+n; k++ {
-		p.keep(r, k, &NodeError{Node: k, Name: p.nodes[k].Name, Code: CodeOverBudget, Text: text})
+		r.left.Set(k)
+		r.status[k] = Failed
+		r.failures = append(r.failures, &NodeError{Node: k, Name: p.nodes[k].Name, Code: CodeOverBudget, Text: text})
 	}
 	return true
 }
 
-// rested begins to count anew for nodes that have run.
-func (r *Result) rested() {
+// grow counts for one epoch more for how many nodes have been left out, and anew for those that have run.
+func (r *Result) grow() {
 	for i := range r.waited {
-		if s := r.status[i]; s != Idle && s != Failed {
+		switch {
+		case r.status[i] == Idle:
+		case r.late.Has(i):
+			r.waited[i]++
+		default:
 			r.waited[i] = 0
 		}
 	}
+}
+
+// owe has a state know which of the nodes that were due have yet to run: those whose first run it is stay fresh. Its
+// sets are new ones, for a frozen state goes on with those before.
+func (r *Result) owe(st *State) {
+	if st.more != nil {
+		st.more.fresh, st.more.owed = nil, nil
+	}
+	for i := range r.left.All() {
+		if !r.first(i) {
+			r.plan.oweTo(st, i)
+			continue
+		}
+		if st.fresh() == nil {
+			b := bitset.New(len(r.status))
+			st.side().fresh = &b
+		}
+		st.more.fresh.Set(i)
+	}
+}
+
+// touchOwed marks the nodes that are owed a run, or were. Of one that has never run there is no cell, which says so.
+func (r *Result) touchOwed(cells []bool) {
+	for i := range r.left.All() {
+		cells[i] = cells[i] || !r.first(i)
+	}
+	if r.owed != nil {
+		for i := range r.owed.All() {
+			cells[i] = true
+		}
+	}
+}
+
+// oweTo has a state know that node i has yet to run. The set is not one of a frozen state.
+func (p *Plan) oweTo(st *State, i int) {
+	if st.owed() == nil {
+		b := bitset.New(len(p.nodes))
+		st.side().owed = &b
+	}
+	st.more.owed.Set(i)
 }
 
 // AppendEpoch appends what a record tells of an epoch that took so long and most do not: a member of its JSON.
@@ -141,16 +188,16 @@ func (r *Result) overruns() {
 		if !b.cancel || r.Err != nil && i >= r.limit {
 			continue
 		}
-		r.blame(i, overBudget(r.nanos[i], b.nanos))
+		r.blame(i, i, overBudget(r.nanos[i], b.nanos))
 	}
 }
 
-// blame ends the epoch, whose time is up, by node i.
-func (r *Result) blame(i int, text string) {
+// blame ends the epoch, whose time is up, by node i; the plan has run up to limit.
+func (r *Result) blame(i, limit int, text string) {
 	err := &NodeError{Node: i, Name: r.plan.nodes[i].Name, Code: CodeEpochTimeout, Text: text}
 	r.failures = append(slices.DeleteFunc(r.failures, func(e *NodeError) bool { return e.Node == i }), err)
 	r.status[i] = Failed
-	r.stop(i, err, nil)
+	r.stop(limit, err, nil)
 }
 
 // refuseLate fails an epoch whose time was up when its last node came back, which somebody else's code may do whenever
@@ -169,8 +216,8 @@ func (r *Result) refuseLate() {
 	switch {
 	case slowest < 0: // nothing has run
 	case errors.Is(err, ErrEpochTimeout):
-		r.blame(slowest, fmt.Sprintf("it came back after %s, when the time of the epoch was up, and what it has come "+
-			"back with is dropped: %v", time.Duration(r.nanos[slowest]).Round(time.Microsecond), err))
+		r.blame(slowest, slowest, fmt.Sprintf("it came back after %s, when the time of the epoch was up, and what it "+
+			"has come back with is dropped: %v", time.Duration(r.nanos[slowest]).Round(time.Microsecond), err))
 	default:
 		r.stop(slowest, nil, err)
 	}

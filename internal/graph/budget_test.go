@@ -139,7 +139,7 @@ func TestBudgetsAndTheJournal(t *testing.T) {
 }
 
 // M25: an epoch that takes longer than its budget is counted. With degrade the nodes that have not run by then keep
-// what they had, loops among them, and run again when something that they read changes.
+// what they had, loops among them, until the next one.
 func TestM25BudgetOfTheEpoch(t *testing.T) {
 	t.Parallel()
 	for on, want := range map[string]string{

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -65,6 +66,17 @@ func (r *Result) valueOf(env *expression.Env, i int) (boundary.Value, error) {
 	r.hold(i)
 	r.wants = append(r.wants, Want{i, request})
 	return boundary.Value{}, errNoAnswer
+}
+
+// heed leaves of what the epoch has asked for what it is to be run again for: nothing of nodes behind the one that has
+// ended it, which were asked only because that one was out, and nothing at all when its time is up.
+func (r *Result) heed() {
+	slices.SortFunc(r.wants, func(a, b Want) int { return a.Node - b.Node })
+	if r.Err != nil {
+		r.wants = slices.DeleteFunc(r.wants, func(w Want) bool {
+			return w.Node >= r.limit || r.Err.Code == CodeEpochTimeout
+		})
+	}
 }
 
 // hold has node i wait, and all that rests on it.

@@ -15,8 +15,10 @@ type Counts struct {
 	Overlong, Lifted int64
 }
 
-// Count adds what an epoch came to.
+// Count adds what an epoch came to. Call it once for each that has a record: by them it is counted, too, for how many a
+// node has been left out. One that is tried again, or only aside, is none.
 func (r *Result) Count(to *Counts) {
+	r.grow()
 	for _, s := range r.status {
 		to.Nodes[s]++
 	}

@@ -34,7 +34,7 @@
 // after the other (M23). [Result.Cancel] gives up what is out.
 //
 // With [Epoch.Hands], Run gives the nodes of pools to workers and goes on with the others meanwhile (M23). Each of them
-// is a [Run], with copies of what it reads: one that does not come back may be left behind (M25).
+// is a [Run] that reads the values of its epoch: one that does not come back may be left behind with them (M25).
 //
 // Who owns what: from Begin to Finish the result owns copies of the cut's values and
 // versions, so that the caller's slices are free again at once; the values themselves
@@ -89,7 +89,8 @@
 //   - [Failed]: it met an error or a panic. on_error says what its value is:
 //     fail_epoch ends the epoch; skip and dead_letter make it absent; last_good
 //     leaves the value as it was. Either way the node is due again only when
-//     something it rests on changes.
+//     something it rests on changes. What has failed because it could not run is due in
+//     the next epoch: where the budget of the epoch left it out, and where it has never run.
 //
 // Becoming absent is a change like any other: nodes that read the value with
 // `?.` or `??` are due, those that read it plainly are skipped. Outputs emit

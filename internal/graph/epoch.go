@@ -119,8 +119,8 @@ func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
 	if r.clock != nil {
 		began = r.clock()
 	}
-	w.env.Values, w.env.Now, w.env.Epoch = r.env.Values, r.env.Now, r.env.Epoch
-	w.env.Cause, w.env.Fresh, w.env.Unbounded = r.env.Cause, r.env.Fresh, r.env.Unbounded
+	w.env.Values = r.env.Values
+	inEpochOf(&w.env, &r.env)
 	defer func() {
 		if v := recover(); v != nil {
 			w.env = expression.Env{} // it is not trusted any more
@@ -163,12 +163,9 @@ func (r *Result) Settle(node int, o Outcome) {
 	}
 	r.nanos[node] = o.Nanos
 	if o.Err == nil && o.Value.Bulky() {
-		if err := roomFor(o.Value, &r.room); err != nil {
-			if o.stepped {
-				r.stepped.Clear(node)
-				p.forgetStep(r.state, node)
-			}
-			o.Err = errorOf(node, p.nodes[node].Name, err)
+		if o.Err = r.tooLarge(node, o.Value); o.Err != nil && o.stepped {
+			r.stepped.Clear(node)
+			p.forgetStep(r.state, node)
 		}
 	}
 	if o.Err != nil {
@@ -200,9 +197,12 @@ func (r *Result) Cancel(err error) {
 // Finish closes the epoch: look at Err first, then at what it came to. Nothing of it is
 // visible before [Plan.Commit].
 func (r *Result) Finish() {
+	if len(r.wants) > 0 {
+		r.heed()
+	}
 	switch {
 	case len(r.wants) > 0:
-		// What failed before in the plan has ended the epoch there, and what has failed is behind it.
+		// What has failed is behind it.
 		first := r.wants[0].Node
 		r.Err, r.limit = &NodeError{
 			Node: first, Name: r.plan.nodes[first].Name, Code: unanswered, Text: "it waits for an answer",
@@ -215,7 +215,6 @@ func (r *Result) Finish() {
 	}
 	if r.plan.whole.nanos > 0 {
 		r.Overlong = r.passed()
-		r.rested()
 	}
 	if r.Err != nil {
 		r.endAtLimit()
@@ -243,7 +242,7 @@ func (r *Result) Finish() {
 func (r *Result) endAtLimit() {
 	p := r.plan
 	for i := r.limit; i < len(p.nodes); i++ {
-		if i == r.limit && r.status[i] == Failed {
+		if i == r.Err.Node && r.status[i] == Failed {
 			continue // the failure that ended it
 		}
 		if r.status[i] != Idle {

@@ -121,8 +121,8 @@ func (x *looper) begin(r *Result, l *loop) {
 	for _, at := range l.reads {
 		x.env.Values[at] = r.env.Values[at]
 	}
-	x.env.Now, x.env.Epoch, x.env.Cause, x.env.Fresh = r.env.Now, r.env.Epoch, r.env.Cause, r.env.Fresh
-	x.env.Looks, x.env.Unbounded = r.env.Looks, r.env.Unbounded
+	x.env.Looks = r.env.Looks
+	inEpochOf(&x.env, &r.env)
 	first := len(p.inputs) + l.first
 	x.looped = looped{values: x.env.Values[first : first+l.n], errs: cleared(x.errs, l.n), nanos: cleared(x.nanos, l.n)}
 	clear(x.values)
@@ -195,9 +195,9 @@ func (x *looper) node(r *Result, i int) (v boundary.Value, failed *NodeError) {
 
 // renew gives the loop an environment that no evaluation has broken off in.
 func (x *looper) renew() {
-	old := &x.env
-	x.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
-		Looks: old.Looks, Iteration: old.Iteration, Unbounded: old.Unbounded}
+	old := x.env
+	x.env = expression.Env{Values: old.Values, Looks: old.Looks, Iteration: old.Iteration}
+	inEpochOf(&x.env, &old)
 }
 
 // through says whether the loop has ended by what the iteration came to.
@@ -301,9 +301,7 @@ func (r *Result) settleLoop(l *loop, o *looped) {
 			continue
 		}
 		if err == nil && v.Bulky() {
-			if large := roomFor(v, &r.room); large != nil {
-				err = errorOf(i, p.nodes[i].Name, large)
-			}
+			err = r.tooLarge(i, v)
 		}
 		if err != nil {
 			if p.fail(r, i, err); r.Err != nil && r.limit <= i { // one behind it may have ended the epoch before

@@ -109,6 +109,9 @@ func (p *Plan) Freeze(st *State, room []boundary.Value) State {
 	if fresh := st.fresh(); fresh != nil {
 		frozen.side().fresh = fresh
 	}
+	if owed := st.owed(); owed != nil {
+		frozen.side().owed = owed
+	}
 	if st.mind() != nil { // it changes in place: it is encoded now
 		frozen.side().mind = &mind{frozen: p.appendMind(nil, st)}
 	}
@@ -118,11 +121,17 @@ func (p *Plan) Freeze(st *State, room []boundary.Value) State {
 // AppendState appends a state in the form of this plan's layout.
 func (p *Plan) AppendState(dst []byte, st *State) []byte {
 	dst = binary.AppendUvarint(dst, st.stamp)
-	if fresh := st.fresh(); fresh == nil {
+	if fresh, owed := st.fresh(), st.owed(); fresh == nil && owed == nil {
 		dst = append(dst, 0)
 	} else {
+		due := bitset.New(len(p.nodes)) // to run, when they are read back, as if for the first time
+		for _, b := range []*bitset.Set{fresh, owed} {
+			if b != nil {
+				due.Add(*b)
+			}
+		}
 		dst = append(dst, 1)
-		for _, word := range *fresh {
+		for _, word := range due {
 			dst = binary.LittleEndian.AppendUint64(dst, word)
 		}
 	}

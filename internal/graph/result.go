@@ -176,8 +176,14 @@ type Result struct {
 
 	hands Hands
 	runs  []*Run // by node; those of pools, which are used again
-	// waited is in how many epochs in a row a node was left out; nil in a plan that leaves none out.
+	looks []look // that nodes beside pools have looked up
+	// waited is in how many epochs in a row a node was left out, or a loop under its first; nil in a plan that leaves
+	// none out. late are those that this epoch had no time for.
 	waited []int
+	late   bitset.Set
+	// left are nodes that were due, have not run and are due again; nil in a plan without budget and pools.
+	left bitset.Set
+	owed *bitset.Set // nodes that were owed a run before the epoch; nil for none
 	// over are the nodes that pools have no room for, of the waves that are counted.
 	over, counted bitset.Set
 
@@ -220,6 +226,9 @@ func (r *Result) Touch(cells []bool) {
 			cells[cell] = true
 		}
 	}
+	if r.left != nil {
+		r.touchOwed(cells)
+	}
 	if len(r.stepped) > 0 {
 		for i := range r.stepped.All() {
 			cells[r.plan.memoryCell(i)] = true
@@ -236,16 +245,18 @@ func (r *Result) begin(st *State, e *Epoch) {
 	r.state, r.stamp, r.running, r.stale = st, e.Stamp, -1, true
 	r.interrupt, r.clock, r.foreign = e.Interrupt, e.Clock, e.Foreign
 	r.aside, r.emitAll, r.free, r.room = e.Aside, e.EmitAll, e.Unbounded, maxEpoch
-	if r.answer = e.Answer; len(r.wants) > 0 {
+	if r.answer = e.Answer; r.held != nil {
 		clear(r.wants)
 		clear(r.held)
 		r.wants = r.wants[:0]
 	}
 	clear(r.sets)
 	clear(r.status)
-	if r.over != nil {
+	if r.left != nil {
 		clear(r.over)
 		clear(r.counted)
+		clear(r.late)
+		clear(r.left)
 	}
 	if p.memories > 0 {
 		p.giveMemories(st)
@@ -271,6 +282,9 @@ func (r *Result) begin(st *State, e *Epoch) {
 	}
 	if r.fresh != nil {
 		r.due.Add(*r.fresh)
+	}
+	if r.owed = st.owed(); r.owed != nil {
+		r.due.Add(*r.owed)
 	}
 	if p.loops != nil {
 		clear(r.rounds)
@@ -330,7 +344,10 @@ func (r *Result) fit(p *Plan) {
 		r.rounds, r.looper = make([]round, len(p.loops)), &looper{}
 	}
 	if p.degrades {
-		r.waited = make([]int, n)
+		r.waited, r.late = make([]int, n), bitset.New(n)
+	}
+	if p.degrades || len(p.lanes) > 0 {
+		r.left = bitset.New(n)
 	}
 	if len(p.lanes) > 0 {
 		r.runs, r.over, r.counted = make([]*Run, n), bitset.New(n), bitset.New(len(p.waves))

@@ -30,3 +30,16 @@ func roomFor(v boundary.Value, room *int) error {
 	*room -= n
 	return nil
 }
+
+// tooLarge takes the room that the value of node i needs, and is the node's error where it has none. Which node is the
+// one that has none depends with a pool on who was first, so with a journal that ends the epoch, whatever on_error
+// says: all of them have no room in a replay either.
+func (r *Result) tooLarge(i int, v boundary.Value) *NodeError {
+	err := roomFor(v, &r.room)
+	if err == nil {
+		return nil
+	}
+	e := errorOf(i, r.plan.nodes[i].Name, err)
+	e.ends = r.plan.replayed && len(r.plan.lanes) > 0 && v.SizeUpTo(maxResult) <= maxResult
+	return e
+}

@@ -19,6 +19,7 @@ func (p *Plan) Run(st *State, e *Epoch, r *Result) {
 		p.spread(r)
 		r.hands = nil
 		r.Finish()
+		r.arrange()
 		return
 	}
 	done := false
@@ -53,8 +54,8 @@ func (p *Plan) Commit(st *State, r *Result) {
 	if p.memories > 0 {
 		r.conclude(true)
 	}
-	if st.stamp = r.stamp; st.more != nil {
-		st.more.fresh = nil
+	if st.stamp = r.stamp; st.more != nil || r.left != nil {
+		r.owe(st)
 	}
 }
 
@@ -126,9 +127,15 @@ func (p *Plan) recovered(r *Result, done *bool) {
 
 // renewEnv gives the result an environment that no evaluation has broken off in.
 func (r *Result) renewEnv() {
-	old := &r.env
-	r.env = expression.Env{Values: old.Values, Now: old.Now, Epoch: old.Epoch, Cause: old.Cause, Fresh: old.Fresh,
-		Looks: old.Looks, Unbounded: old.Unbounded}
+	old := r.env
+	r.env = expression.Env{Values: old.Values, Looks: old.Looks}
+	inEpochOf(&r.env, &old)
+}
+
+// inEpochOf has env be evaluated in the epoch that of is evaluated in. Which values it reads, and who is told what they
+// are looked up for, is its own.
+func inEpochOf(env, of *expression.Env) {
+	env.Now, env.Epoch, env.Cause, env.Fresh, env.Unbounded = of.Now, of.Epoch, of.Cause, of.Fresh, of.Unbounded
 }
 
 // runNode evaluates and settles one due node.
@@ -154,8 +161,10 @@ func (p *Plan) runNode(r *Result, i int) {
 			r.clockOff(i)
 		}
 		if err == nil && v.Bulky() {
-			if err = roomFor(v, &r.room); err != nil && s.memories.n > 0 {
+			if large := r.tooLarge(i, v); large != nil {
 				p.forgetStep(r.state, i)
+				p.fail(r, i, large)
+				return
 			}
 		}
 		if err != nil {
@@ -294,7 +303,11 @@ func (p *Plan) fail(r *Result, i int, err *NodeError) {
 	case deadLetter:
 		r.DeadNodes = append(r.DeadNodes, i)
 	}
-	if old := r.values[i]; r.first(i) || v.IsAbsent() && !old.IsAbsent() {
+	old := r.values[i]
+	switch first := r.first(i); {
+	case first && (err.Code == CodeLaneOverflow || err.Code == CodeStuckNode):
+		r.left.Set(i) // its first run is still to come, and the others hear of it then
+	case first || v.IsAbsent() && !old.IsAbsent():
 		p.tick(r, i, v)
 	}
 	r.status[i] = Failed

@@ -3,11 +3,11 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
-	"github.com/graphd/graphd/internal/kind"
 )
 
 // Hands are the workers of a plan's pools. They are for the owner of the epochs alone, one of which is open at a time.
@@ -17,21 +17,19 @@ type Hands interface {
 	// Take waits until one of the runs that were given has ended. It waits no longer when interrupt says so, which it
 	// asks when the time of the epoch may be up, of which so much is spent; nil is never.
 	Take(spent time.Duration, interrupt func() error) (*Run, error)
-	// Drop gives up the runs that were given and not taken: what they still come to is dropped.
-	Drop()
+	// Drop gives up the runs that were given and not taken: what they still come to is dropped. It answers which node
+	// of them has been at work for longest, -1 where none is.
+	Drop() (node int)
 	// Away is how many runs of a node that were given up have not come back.
 	Away(node int) int
 }
 
-// Run is one evaluation of a node by a worker. It has copies of all that the node reads: one that is given up may go on
-// while the owner of the epoch is in another.
+// Run is one evaluation of a node by a worker. It reads the values of its epoch, of which all that the node reads is
+// final. They are its own when it is given up: it may go on while the owner of the epoch is in another.
 type Run struct {
+	plan       *Plan
 	node, lane int
-	name       string
-	program    kind.Evaluator
 	env        expression.Env
-	values     []boundary.Value // env.Values
-	fresh      []bool           // env.Fresh
 	clock      func() int64
 	budget     int64 // with on_overrun: degrade; 0 for none
 
@@ -53,26 +51,26 @@ func (w *Run) Do() {
 	defer func() {
 		if v := recover(); v != nil {
 			w.env = expression.Env{} // it is not trusted any more
-			w.out = Outcome{Err: panicOf(w.node, w.name, v)}
+			w.out = Outcome{Err: panicOf(w.node, w.plan.nodes[w.node].Name, v)}
 		}
 		if w.clock == nil {
 			return
 		}
 		took := w.clock() - began
 		if w.budget > 0 && took > w.budget && w.out.Err == nil {
-			w.out = Outcome{Err: &NodeError{Node: w.node, Name: w.name, Code: CodeOverBudget,
+			w.out = Outcome{Err: &NodeError{Node: w.node, Name: w.plan.nodes[w.node].Name, Code: CodeOverBudget,
 				Text: overBudget(took, w.budget)}}
 		}
 		w.out.Nanos = took
 	}()
-	v, err := w.program.Eval(&w.env)
+	v, err := w.plan.steps[w.node].program.Eval(&w.env)
 	switch {
 	case err == nil:
 		w.out = Outcome{Value: v}
 	case errors.Is(err, expression.ErrAbsent):
 		w.out = Outcome{}
 	default:
-		w.out = Outcome{Err: errorOf(w.node, w.name, err)}
+		w.out = Outcome{Err: w.plan.errorOf(w.node, err)}
 	}
 }
 
@@ -80,17 +78,11 @@ func (w *Run) Do() {
 func (r *Result) run(i int) *Run {
 	w := r.runs[i]
 	if w == nil {
-		s := &r.plan.steps[i]
-		w = &Run{node: i, lane: int(s.lane) - 1, name: r.plan.nodes[i].Name, program: s.program,
-			values: make([]boundary.Value, len(r.env.Values)), fresh: make([]bool, len(r.env.Fresh))}
+		w = &Run{plan: r.plan, node: i, lane: int(r.plan.steps[i].lane) - 1}
 		r.runs[i] = w
 	}
-	copy(w.values, r.env.Values)
-	w.env.Values, w.env.Now, w.env.Epoch, w.env.Cause = w.values, r.env.Now, r.env.Epoch, r.env.Cause
-	if w.env.Fresh = nil; r.env.Fresh != nil {
-		copy(w.fresh, r.env.Fresh)
-		w.env.Fresh = w.fresh
-	}
+	w.env.Values = r.env.Values
+	inEpochOf(&w.env, &r.env)
 	w.clock, w.budget = r.clock, 0
 	if r.plan.steps[i].degrade && !r.free {
 		w.budget = r.plan.budgets[i].nanos
@@ -109,13 +101,16 @@ func (p *Plan) spread(r *Result) {
 			return
 		case i < 0 && moved:
 			moved, r.stale = false, true
-		case i < 0 || p.steps[i].wave > 0 && !r.settled(&p.waves[p.steps[i].wave-1]):
+		case i < 0:
 			r.takeIn()
+		case p.steps[i].wave > 0 && !r.settled(&p.waves[p.steps[i].wave-1]):
+			r.blocked.Set(i) // until something is taken in; what is behind it does not wait for that
 		case p.steps[i].lane > 0:
 			r.give(i)
 			moved = true
 		default:
 			p.runAlone(r, i)
+			r.gather(i)
 			moved = true
 		}
 	}
@@ -161,19 +156,66 @@ func (r *Result) takeIn() {
 	if r.clock != nil {
 		r.now = r.clock()
 	}
-	if err == nil {
-		clear(w.values)
-		r.Settle(w.node, w.out)
+	if err != nil {
+		r.giveUp(err)
 		return
 	}
-	r.hands.Drop()
-	first := r.out.Least()
+	o := w.out
+	w.out, w.env.Values, w.env.Fresh = Outcome{}, nil, nil // what waits to be used again holds nothing
+	r.Settle(w.node, o)
+}
+
+// giveUp ends the epoch without those that are out, for its time is up. That is told of the node that has been at work
+// for longest, whichever of them the plan has first: others may have waited for its thread, or for one another.
+func (r *Result) giveUp(err error) {
+	by, first := r.hands.Drop(), r.out.Least()
+	if by < 0 {
+		by = first
+	}
 	for i := range r.out.All() {
-		r.runs[i] = nil // it is the worker's
+		r.runs[i] = nil // it is the worker's, and so are the values
+	}
+	r.env.Values, r.env.Fresh = slices.Clone(r.env.Values), slices.Clone(r.env.Fresh)
+	r.values = r.env.Values[len(r.plan.inputs):][:len(r.plan.nodes)]
+	if r.Err != nil && slices.ContainsFunc(r.wants, func(w Want) bool { return w.Node < r.limit }) {
+		r.Err = nil // it would have been run again with an answer, and has no time for that
 	}
 	if errors.Is(err, ErrEpochTimeout) && (r.Err == nil || first < r.limit) {
-		r.blame(first, fmt.Sprintf("it had not come back when the time of the epoch was up, and what it still comes "+
-			"to is dropped: %v", err))
+		r.blame(by, first, fmt.Sprintf("it had not come back when the time of the epoch was up, and what it still "+
+			"comes to is dropped: %v", err))
 	}
 	r.Cancel(err)
+}
+
+// look is a row that a node has looked up.
+type look struct {
+	node int
+	expression.Look
+}
+
+// gather keeps what node i has looked up apart from what others have.
+func (r *Result) gather(i int) {
+	if l := r.env.Looks; l != nil {
+		for k := range l.List {
+			r.looks = append(r.looks, look{i, l.List[k]})
+		}
+		clear(l.List)
+		l.List = l.List[:0]
+	}
+}
+
+// arrange notes what was looked up as if the nodes had run one after the other: what was first then has room.
+func (r *Result) arrange() {
+	if r.env.Looks == nil {
+		return
+	}
+	r.gather(len(r.plan.nodes)) // by the conditions of outputs
+	slices.SortStableFunc(r.looks, func(a, b look) int { return a.node - b.node })
+	for i := range r.looks {
+		if l := &r.looks[i]; r.Err == nil || l.node <= r.limit {
+			r.env.Looks.Note(l.Look)
+		}
+	}
+	clear(r.looks)
+	r.looks = r.looks[:0]
 }

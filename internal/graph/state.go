@@ -27,6 +27,9 @@ type more struct {
 	// are due whatever their inputs say. nil stands for all of them while stamp is
 	// 0, and for none afterwards, which is the normal case.
 	fresh *bitset.Set
+	// owed are other nodes that are due whatever their inputs say: the epoch that they were due in had no time for
+	// them. nil for none.
+	owed *bitset.Set
 	// mind is what the functions of the nodes remember; nil until the first run, and for good
 	// in a plan without such functions.
 	mind *mind
@@ -35,6 +38,13 @@ type more struct {
 func (st *State) fresh() (b *bitset.Set) {
 	if st.more != nil {
 		b = st.more.fresh
+	}
+	return b
+}
+
+func (st *State) owed() (b *bitset.Set) {
+	if st.more != nil {
+		b = st.more.owed
 	}
 	return b
 }
@@ -117,6 +127,9 @@ func (p *Plan) Cells() []Cell { return p.cells }
 // cellFormat is the first byte of every encoded cell. A reader refuses others.
 const cellFormat = 1
 
+// owedFormat is that of a node which is owed a run.
+const owedFormat = 2
+
 // ErrCellDamaged says that a cell's bytes are not what EncodeCell writes.
 var ErrCellDamaged = errors.New("not a cell of this format")
 
@@ -130,6 +143,9 @@ func (p *Plan) EncodeCell(st *State, i int) []byte {
 	case i >= len(st.cells):
 		return p.appendMemories(b, st, p.remembers[i-len(st.cells)])
 	case i < len(p.nodes):
+		if owed := st.owed(); owed != nil && owed.Has(i) {
+			b[0] = owedFormat
+		}
 		b = binary.LittleEndian.AppendUint64(b, p.prints[i])
 	}
 	return st.cells[i].AppendBinary(b)
@@ -150,10 +166,10 @@ func (p *Plan) DecodeCell(st *State, i int, data []byte) error {
 }
 
 func (p *Plan) decodeCell(st *State, i int, data []byte) error {
-	if len(data) < 2 || data[0] != cellFormat {
+	if len(data) < 2 || data[0] != cellFormat && (data[0] != owedFormat || i >= len(p.nodes)) {
 		return ErrCellDamaged
 	}
-	data = data[1:]
+	format, data := data[0], data[1:]
 	if i >= len(st.cells) && i < len(p.cells)-1 {
 		return p.readMemories(st, p.remembers[i-len(st.cells)], data)
 	}
@@ -184,7 +200,9 @@ func (p *Plan) decodeCell(st *State, i int, data []byte) error {
 	}
 	if i < len(p.nodes) {
 		p.materialize(st)
-		st.fresh().Clear(i)
+		if st.fresh().Clear(i); format == owedFormat {
+			p.oweTo(st, i)
+		}
 	}
 	st.cells[i] = v
 	return nil

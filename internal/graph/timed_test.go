@@ -23,7 +23,7 @@ func (late) Eval(env *expression.Env) (boundary.Value, error) {
 func TestTimedErrorsAndTheJournal(t *testing.T) {
 	t.Parallel()
 	const nodes, loop = "n", "loops: { l: { nodes: [n, m] } }\nnodes: { m: { expr: 'n ?? 0' }, n: { expr: 'm ?? a'"
-	for _, doc := range []string{"nodes: { n: { expr: a", loop} {
+	for _, doc := range []string{"lanes: { p: { pool: {} } }\nnodes: { n: { lane: p, expr: a", loop} {
 		doc += ", on_error: skip } }\n"
 		for mode, code := range map[string]string{"journal": CodeEpochTimeout, "checkpoint": ""} {
 			h := start(t, "a*", doc+"durability: { mode: "+mode+" }\n")
@@ -33,6 +33,11 @@ func TestTimedErrorsAndTheJournal(t *testing.T) {
 			var w Worker
 			for way, run := range map[string]func(){
 				"inline": func() { h.plan.Run(h.st, &h.e, &h.r) },
+				"with workers for its pool": func() {
+					h.e.Hands = newCrew(1)
+					h.plan.Run(h.st, &h.e, &h.r)
+					h.e.Hands = nil
+				},
 				"by a worker": func() {
 					h.plan.Begin(h.st, &h.e, &h.r)
 					for node, ok := h.r.Ready(); ok; node, ok = h.r.Ready() {

@@ -72,7 +72,14 @@ func (e *Env) note(table, key, row boundary.Value) {
 	if e.Looks == nil || len(e.Looks.List) >= maxLooks {
 		return
 	}
-	if rows, ok := table.AsTable(); ok && !e.Looks.has(rows, key) {
-		e.Looks.List = append(e.Looks.List, Look{rows, key, row})
+	if rows, ok := table.AsTable(); ok {
+		e.Looks.Note(Look{rows, key, row})
+	}
+}
+
+// Note notes a look, unless it is noted or there is no room.
+func (l *Looks) Note(look Look) {
+	if len(l.List) < maxLooks && !l.has(look.Rows, look.Key) {
+		l.List = append(l.List, look)
 	}
 }

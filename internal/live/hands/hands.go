@@ -152,16 +152,19 @@ func (h *Hands) Take(spent time.Duration, interrupt func() error) (*graph.Run, e
 }
 
 // Drop implements [graph.Hands].
-func (h *Hands) Drop() {
+func (h *Hands) Drop() (node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range h.pools {
 		clear(h.pools[i].queue)
 		h.pools[i].queue = nil
 	}
-	for _, r := range h.runs {
+	node = -1
+	for _, r := range h.runs { // in the order they began
 		if !r.lost {
-			r.lost = true
+			if r.lost = true; node < 0 {
+				node = r.Node()
+			}
 			h.away[r.Node()]++
 			h.pools[r.Lane()].workers--
 		}
@@ -169,6 +172,7 @@ func (h *Hands) Drop() {
 	for len(h.done) > 0 {
 		<-h.done
 	}
+	return node
 }
 
 // Away implements [graph.Hands].

@@ -155,6 +155,38 @@ nodes:
 	})
 }
 
+// M25: it is the node that was at work for longest which is named, and not one before it in the plan that has waited
+// for its thread.
+func TestM25WhoHasNotComeBackIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		b := newBench(t, 5*time.Second, `lanes: { slow: { pool: { max_threads: 1 } }, quick: { pool: {} } }
+nodes:
+  given: { go: { name: f }, inputs: [a], lane: quick }
+  waits: { go: { name: f }, inputs: [given], lane: slow, on_error: skip }
+  more: { expr: a + 100 }
+  stuck: { go: { name: f }, inputs: [more], lane: slow, priority: low }
+`, func(_ []string, args []boundary.Value) (boundary.Value, error) {
+			if n, _ := args[0].AsInt(); n >= 100 {
+				<-hold
+			}
+			time.Sleep(time.Second)
+			return args[0], nil
+		})
+		took := b.fire(1)
+		if took < 5*time.Second || b.r.Err == nil || b.r.Err.Code != graph.CodeEpochTimeout || b.r.Err.Name != "stuck" {
+			t.Fatalf("after %v: %v", took, b.r.Err)
+		}
+		for i, want := range []graph.Status{graph.Ran, graph.Ran, graph.Idle, graph.Failed} {
+			if n := b.r.Node(i); n.Status != want {
+				t.Errorf("%s: %+v, want %v", b.plan.Nodes()[i].Name, n, want)
+			}
+		}
+		close(hold)
+		b.hands.Close()
+	})
+}
+
 // M25: with reentrant a node may run again while so many of its runs are away.
 func TestM23Reentrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
