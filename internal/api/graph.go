@@ -254,8 +254,8 @@ type GraphSummary struct {
 
 // Cost is what a graph has cost.
 type Cost struct {
-	// BusySeconds is how long its reactor was at work, EventBytes what came in as text, and StoredBytes what
-	// its checkpoints wrote.
+	// BusySeconds is how long its reactor and the threads of its pools were at work, EventBytes what came in as text,
+	// and StoredBytes what its checkpoints wrote.
 	BusySeconds float64 `json:"busy_seconds"`
 	EventBytes  int64   `json:"event_bytes"`
 	StoredBytes int64   `json:"stored_bytes"`

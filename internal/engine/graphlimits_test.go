@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,10 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/quota"
 )
 
@@ -148,4 +153,71 @@ func TestLimitOfProcessor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLimitOfProcessorCountsPools: what the workers of a pool take counts, each for itself; that the reactor waits for
+// them does not.
+func TestLimitOfProcessorCountsPools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+			time.Sleep(2 * time.Second)
+			return args[0], nil
+		}
+		b := newBedOf(t, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}},
+			Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), Quotas: quota.NewBook(nil)})
+		defer b.close()
+		b.apply(`graph: g
+accumulators: { a: { strategy: sequential } }
+lanes: { pool: { pool: { max_threads: 4 } } }
+nodes:
+  p: { go: { name: slow }, inputs: [a], lane: pool }
+  q: { go: { name: slow }, inputs: [a], lane: pool }
+  r: { go: { name: slow }, inputs: [a], lane: pool }
+  s: { go: { name: slow }, inputs: [a], lane: pool }
+  all: { expr: p + q + r + s }
+outputs: { o: { from: all, sink: { drop: {} } } }
+limits: { cpu: 2 }
+`, "g")
+		after := func(when string, wait time.Duration, epoch int64, busy float64) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			if s := b.summary("g"); s.Epoch != epoch || s.Cost.BusySeconds != busy {
+				t.Errorf("%s: epoch %d, %v s of work; want %d and %v", when, s.Epoch, s.Cost.BusySeconds, epoch, busy)
+			}
+		}
+		g := api.Ref{Tenant: "default", Name: "g"}
+		if _, err := b.e.Push(t.Context(), g, "a", []json.RawMessage{[]byte("1"), []byte("2")}); err != nil {
+			t.Fatal(err)
+		}
+		after("the first epoch", 2500*time.Millisecond, 1, 8)
+		// Of eight seconds two were in hand: the reactor rests for three.
+		after("the second one", 4*time.Second, 1, 8)
+		after("when that has ended", 1500*time.Millisecond, 2, 16)
+	})
+}
+
+// TestCostOfCommands: an epoch that somebody commands costs what others do, also of a reactor that has just waited.
+func TestCostOfCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+			time.Sleep(2 * time.Second)
+			return args[0], nil
+		}
+		b := newBedOf(t, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}},
+			Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), Quotas: quota.NewBook(nil)})
+		defer b.close()
+		b.apply(fmt.Sprintf(stuckDoc, "g"), "g")
+		for i := range 3 {
+			if _, err := b.e.Fire(t.Context(), api.Ref{Tenant: "default", Name: "g"}, api.FireRequest{
+				Mode: "with", Cache: map[string]json.RawMessage{"a": []byte("7")},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if s := b.summary("g"); s.Cost.BusySeconds != float64(2*(i+1)) {
+				t.Errorf("%d epochs of two seconds cost %v", i+1, s.Cost.BusySeconds)
+			}
+		}
+	})
 }

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/node/gofunc"
@@ -145,5 +149,105 @@ func TestM25OthersGoOnBesideAGraphThatIsHeldUp(t *testing.T) {
 			letters[0].Code != "epoch_timeout" {
 			t.Errorf("afterwards: %s %+v, the sink has %s, letters %+v", s.Health, s.HealthReason, got.taken(), letters)
 		}
+	})
+}
+
+// doubtful is a store that does not know what has become of the next commit.
+type doubtful struct {
+	*memstore.Store
+	next atomic.Bool
+}
+
+func (d *doubtful) Commit(ctx context.Context, c *checkpoint.Commit) error {
+	if d.next.CompareAndSwap(true, false) {
+		return checkpoint.ErrUnknownOutcome
+	}
+	return d.Store.Commit(ctx, c)
+}
+
+// awayBed has a graph lanes whose node n is away until hold is closed, and that goes on without it.
+func awayBed(t *testing.T, store checkpoint.Store, got *picky) (b *bed, hold chan struct{}) {
+	t.Helper()
+	hold = make(chan struct{})
+	slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+		if n, _ := args[0].AsInt(); n == 1 {
+			<-hold
+		}
+		return args[0], nil
+	}
+	b = newBed(t, store, &scripted{
+		Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}},
+		sink:  func(string) sink.Sink { return got },
+	})
+	b.apply(laneDoc, "lanes")
+	ref := api.Ref{Tenant: "default", Name: "lanes"}
+	if _, err := b.e.Push(t.Context(), ref, "a", []json.RawMessage{json.RawMessage("1")}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(8 * time.Second) // its time is up after 5, and the next checkpoint is written
+	if s := b.summary("lanes"); s.HealthReason == nil || s.HealthReason.Code != "stuck_node" {
+		t.Fatalf("the node is not away: %s %+v", s.Health, s.HealthReason)
+	}
+	return b, hold
+}
+
+// M25, M35: a graph whose reactor has ended with an error is built anew although a node of a lane is away. That one is
+// waited for as long as a stop may take, and shown meanwhile; what it comes to at last is dropped.
+func TestM25GraphIsBuiltAnewBesideANodeThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, got := &doubtful{Store: memstore.New()}, &picky{}
+		b, hold := awayBed(t, store, got)
+		defer b.close()
+		awaited := func() bool {
+			return slices.ContainsFunc(b.e.Tree(t.Context()), func(n api.TreeNode) bool {
+				return strings.HasSuffix(n.Path, "/lanes/node/n")
+			})
+		}
+		if awaited() {
+			t.Error("it is waited for while the graph runs")
+		}
+		store.next.Store(true)
+		b.push("lanes", "b", "2")
+		time.Sleep(3 * time.Second)
+		if s := b.summary("lanes"); !awaited() || s.Incarnation != 1 || s.HealthReason == nil ||
+			s.HealthReason.Code != "stuck_node" {
+			t.Errorf("while it is waited for: %s %+v, incarnation %d", s.Health, s.HealthReason, s.Incarnation)
+		}
+		time.Sleep(time.Minute)
+		b.push("lanes", "b", "3")
+		b.push("lanes", "a", "4")
+		time.Sleep(time.Second)
+		s := b.summary("lanes")
+		if s.Incarnation != 2 || s.Health != "live" || got.taken() != "[102 103 4]" {
+			close(hold)
+			t.Fatalf("afterwards: %s %+v, incarnation %d, the sink has %s", s.Health, s.HealthReason, s.Incarnation,
+				got.taken())
+		}
+		close(hold)
+		time.Sleep(time.Second)
+		if awaited() || got.taken() != "[102 103 4]" {
+			t.Errorf("when it is back the sink has %s; it is waited for: %v", got.taken(), awaited())
+		}
+	})
+}
+
+// M38: a stop waits for a node that is away as long as it may take, names it then, and has written its checkpoint.
+func TestM38StopNamesANodeThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, hold := awayBed(t, memstore.New(), &picky{})
+		began := time.Now()
+		err := b.e.Close()
+		if took := time.Since(began); took > 30*time.Second+time.Millisecond {
+			t.Errorf("the stop took %v", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "lanes/node/n") {
+			t.Errorf("what would not stop is not named: %v", err)
+		}
+		head, acquired := b.store.Acquire(t.Context(), checkpoint.ID{Tenant: "default", Graph: "lanes"})
+		if acquired != nil || head.UncleanStarts != 1 || head.Epoch != 1 {
+			t.Errorf("the store has %+v, %v", head, acquired)
+		}
+		close(hold)
+		synctest.Wait()
 	})
 }

@@ -67,7 +67,7 @@ type Options struct {
 	Fail *failpoint.Set
 	// Meter counts what the graph costs; nil counts nothing.
 	Meter *quota.Meter
-	// Hands are the core's, to be told of and closed; nil where it has none.
+	// Hands are the core's, to be told of. Who made them joins them when the reactor has ended. Nil where it has none.
 	Hands *hands.Hands
 	// Waiting is about how many bytes wait in front of the inbox; nil for nothing.
 	Waiting func() int64
@@ -241,7 +241,6 @@ func (r *Reactor) work(ctx context.Context) error {
 
 // end is the last of a reactor, whatever ends it.
 func (r *Reactor) end() {
-	defer r.Hands.Close() // the last: what is away may stay away, and nobody else waits for it
 	defer close(r.stopped)
 	defer r.pipe.mark.end()
 	defer r.Inbox.Close()
@@ -264,9 +263,9 @@ func (r *Reactor) loop(ctx context.Context) error {
 		}
 		now := r.lookUp()
 		r.shown.turn.Store(now.UnixNano())
-		began := time.Now() // of the processor's time, whatever the engine's is
+		work := r.Hands.Begin()
 		busy, err := r.turn(now)
-		r.Meter.Worked(r.Core.Config().ID.Shard, time.Since(began))
+		r.Meter.Worked(r.Core.Config().ID.Shard, work.Took())
 		if err != nil {
 			return err
 		}
@@ -276,10 +275,10 @@ func (r *Reactor) loop(ctx context.Context) error {
 		}
 		sleep := r.sleep(now)
 		if quiet.IsZero() {
-			quiet = began
+			quiet = work.Began
 		}
 		if r.calm(sleep) {
-			if began.Sub(quiet) >= restAfter {
+			if work.Began.Sub(quiet) >= restAfter {
 				r.shown.turn.Store(0)
 				return r.rest(ctx, sleep)
 			}

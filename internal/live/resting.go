@@ -49,8 +49,10 @@ func (r *Reactor) wait(ctx context.Context, alarm <-chan time.Time) error {
 	case c := <-r.commands:
 		now := r.Clock.Now()
 		r.shown.turn.Store(now.UnixNano())
+		work := r.Hands.Begin()
 		r.admit(now)
 		r.carryOut(c, now)
+		r.Meter.Worked(r.Core.Config().ID.Shard, work.Took())
 	case done := <-r.commits:
 		return r.commitDone(done)
 	case done := <-r.pipe.appends:

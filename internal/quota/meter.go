@@ -95,7 +95,7 @@ func (m *Meter) Slowed() (by []Slow) {
 
 // Cost is what a graph has cost.
 type Cost struct {
-	// Busy is how long its reactor was at work.
+	// Busy is how long its reactor was at work, and the workers of its pools, each for itself.
 	Busy time.Duration
 	// Read are the bytes of events that came in as text, Written those that its checkpoints wrote.
 	Read, Written int64
@@ -135,7 +135,8 @@ func (m *Meter) known(shard int) *spent {
 	return all[shard]
 }
 
-// Worked counts time that a shard's reactor was at work; that of a graph that is not dealt is the first.
+// Worked counts time that a shard's reactor was at work, or a worker of its pools; the shard of a graph that is not
+// dealt is the first.
 func (m *Meter) Worked(shard int, d time.Duration) {
 	if m != nil {
 		m.known(shard).busy.Add(int64(d))

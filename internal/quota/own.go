@@ -9,7 +9,8 @@ import (
 type Bounds struct {
 	// EventsPerSecond bounds what all its inputs take together. More is let in later.
 	EventsPerSecond int
-	// Cores bounds how long its reactor is at work: 0.5 is half of the time. It rests for what it has worked longer.
+	// Cores bounds how long its reactor and the workers of its pools are at work: 0.5 is half of the time. The reactor
+	// rests for what they have worked longer.
 	Cores float64
 	// Memory bounds about what it holds, in bytes. Near it events wait.
 	Memory int64
@@ -59,7 +60,7 @@ func (m *Meter) rate() *Rate {
 	return nil
 }
 
-// spend takes time that the reactor was at work off what it may, and off what its tenant may.
+// spend takes time that somebody was at work off what it may, and off what its tenant may.
 func (m *Meter) spend(d time.Duration) {
 	if o := m.own.Load(); o != nil && o.work != nil {
 		m.waits(GraphCPU, o.work.take(d))

@@ -65,8 +65,8 @@ type Limits struct {
 	// EventsPerSecond bounds what all inputs of the tenant take together. More is let in later.
 	EventsPerSecond int
 	// Keys bounds the keys of all graphs together, StoredBytes what the store has of them: events of graphs that may
-	// grow by them wait past it. CPU bounds how long their reactors are at work together: 0.5 is half of one core's
-	// time. They rest for what they have worked longer.
+	// grow by them wait past it. CPU bounds how long their reactors and pools are at work together: 0.5 is half of one
+	// core's time. The reactors rest for what they have worked longer.
 	Keys        int
 	StoredBytes int64
 	CPU         float64

@@ -138,7 +138,8 @@ func describe(tell func(name, help string, labels []string)) descriptions {
 			"Time since the last event; absent where nothing but pushes comes in, and before the first.", a),
 
 		busy: desc("graph_busy_seconds_total",
-			"How long the graph's reactor was at work, which is about its processor time.", g),
+			"How long the graph's reactor and the threads of its pools were at work, which is about its processor "+
+				"time.", g),
 		eventBytes:  desc("graph_event_bytes_total", "Bytes of events that came in as text.", g),
 		storedBytes: desc("graph_stored_bytes_total", "Bytes of state that checkpoints wrote.", g),
 		held: desc("graph_memory_bytes",

@@ -202,9 +202,8 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 			}
 		}
 	}
-	d, meter := declared.Durability, g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name)
-	meter.Bind(quota.Bounds{EventsPerSecond: declared.Limits.EventsPerSecond, Cores: declared.Limits.CPU,
-		Memory: declared.Limits.Memory, Keyed: core.Keyed()})
+	d, meter := declared.Durability, g.meter(core.Keyed())
+	workers.Bill(func(took time.Duration) { meter.Worked(g.ID.Shard, took) })
 	r.Reactor = live.New(live.Options{
 		Core: core, Inbox: r.inbox, Writers: slices.Clone(r.writers), Store: g.Store, Journal: g.Store,
 		Ledger: g.Store, Head: &head,
@@ -220,6 +219,14 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 	r.epochs.Sample(core.Epoch(), time.Now())
 	r.astray.Sample(r.Reactor.View().Inputs, declared.Accumulators)
 	return r, nil
+}
+
+// meter counts what the graph costs, and keeps it within its limits.
+func (g *Graph) meter(keyed bool) *quota.Meter {
+	m, limits := g.Quotas.Meter(g.Ref.Tenant, g.Ref.Name), g.Unit.Spec.Limits
+	m.Bind(quota.Bounds{EventsPerSecond: limits.EventsPerSecond, Cores: limits.CPU, Memory: limits.Memory,
+		Keyed: keyed})
+	return m
 }
 
 // waiting is what pushed events hold that no accumulator has taken.

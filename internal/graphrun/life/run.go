@@ -91,7 +91,7 @@ func (r *Run) Live(ctx context.Context, n *supervisor.Node) error {
 	forget := context.AfterFunc(r.term.Context(), r.bell.Ring)
 	return r.await(ctx, reacting, writers, func(cause error) error {
 		forget()
-		return r.stop(cause, sources, reactors, reacting)
+		return r.stop(cause, sources, reactors, reacting, n)
 	})
 }
 
@@ -135,7 +135,8 @@ func (r *Run) await(ctx context.Context, reacting *supervisor.Task, writers *sup
 const cutOff = 10
 
 // stop ends the pieces in the order of the flow, within one deadline.
-func (r *Run) stop(cause error, sources, reactors *supervisor.Group, reacting *supervisor.Task) error {
+func (r *Run) stop(cause error, sources, reactors *supervisor.Group, reacting *supervisor.Task,
+	n *supervisor.Node) error {
 	all, cancel := r.g.StopTime()
 	defer cancel()
 	by, _ := all.Deadline()
@@ -158,7 +159,25 @@ func (r *Run) stop(cause error, sources, reactors *supervisor.Group, reacting *s
 		return errors.Join(cause, stuck, stuckOnly(reactors.WaitContext(all)))
 	}
 	r.flushed.Stop()
-	return errors.Join(cause, reacting.Err(), stuck, r.flushed.WaitContext(all))
+	return errors.Join(cause, reacting.Err(), stuck, r.flushed.WaitContext(all), r.home(all, n))
+}
+
+// home waits for the nodes that are at work in pools, when the reactor has ended, and names those that have not come
+// back in time: nothing can end somebody's function. What they read does not change, and nobody takes what they come
+// to, so that the graph may go on without them.
+func (r *Run) home(ctx context.Context, n *supervisor.Node) error {
+	h, out := r.Reactor.Hands, n.NewGroup()
+	for _, i := range h.Leave() {
+		out.Go(ctx, "node/"+r.g.Unit.Plan.Nodes()[i].Name, func(context.Context, *supervisor.Node) error {
+			h.Await(i)
+			return nil
+		})
+	}
+	if err := out.WaitContext(ctx); err != nil {
+		return err
+	}
+	h.Close() // none of them has anything to do
+	return nil
 }
 
 // owned says whether what the run does may still leave it.

@@ -2,10 +2,11 @@
 //
 // # Concurrency
 //
-// [Hands] are for the reactor's goroutine, but for Told and Running. A pool has so many goroutines at work as its
-// declaration says, and none while it has nothing to do. A run that is given up keeps its goroutine until it comes
+// [Hands] are for the reactor's goroutine, but for Told, Running and Await. A pool has so many goroutines at work as
+// its declaration says, and none while it has nothing to do. A run that is given up keeps its goroutine until it comes
 // back, and another works in its place: the node itself is not run again meanwhile, so there are at most as many as
-// nodes, or as `reentrant` of each. [Hands.Close] joins all of them.
+// nodes, or as `reentrant` of each. When the reactor has ended its owner takes leave of them: [Hands.Leave] says which
+// nodes are at work still, [Hands.Await] waits for one of these, and [Hands.Close] joins all goroutines.
 package hands
 
 import (
@@ -23,11 +24,14 @@ type Hands struct {
 	pools   []pool
 	timer   *time.Timer     // of Take; nil before the first
 	done    chan *graph.Run // what was given and neither taken nor dropped, when it has ended
+	waited  time.Duration   // in Take
 	working sync.WaitGroup
 
 	mu   sync.Mutex
-	runs []*run      // that are at work, those that were given up too, in the order they began
-	away map[int]int // by node: those that were given up
+	back sync.Cond                // a run has ended
+	runs []*run                   // that are at work, those that were given up too, in the order they began
+	away map[int]int              // by node: those that were given up
+	bill func(took time.Duration) // nil for nobody
 }
 
 // pool is one lane.
@@ -59,8 +63,46 @@ func New(plan *graph.Plan, most time.Duration) *Hands {
 		return nil
 	}
 	// A node is out once at a time, so what is done never waits for room.
-	return &Hands{plan: plan, most: most, pools: make([]pool, len(lanes)), away: map[int]int{},
+	h := &Hands{plan: plan, most: most, pools: make([]pool, len(lanes)), away: map[int]int{},
 		done: make(chan *graph.Run, len(plan.Nodes()))}
+	h.back.L = &h.mu
+	return h
+}
+
+// Work is a stretch of the reactor's work. To wait for pools is none: what they work they say themselves.
+type Work struct {
+	Began  time.Time
+	hands  *Hands
+	waited time.Duration // until then
+}
+
+// Begin begins a stretch of work, without pools too.
+func (h *Hands) Begin() Work {
+	w := Work{Began: time.Now(), hands: h}
+	if h != nil {
+		w.waited = h.waited
+	}
+	return w
+}
+
+// Took is how long the reactor has worked since then.
+func (w Work) Took() time.Duration {
+	took := time.Since(w.Began)
+	if w.hands != nil {
+		took -= w.hands.waited - w.waited
+	}
+	return took
+}
+
+// Bill has from now on somebody told how long each run took, one that was given up too when it comes back. He is told
+// by the workers, one at a time, and must neither block nor call the Hands.
+func (h *Hands) Bill(to func(took time.Duration)) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bill = to
 }
 
 // Give implements [graph.Hands].
@@ -110,7 +152,11 @@ func (h *Hands) ended(p *pool, r *run) (replaced bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.runs = slices.DeleteFunc(h.runs, func(o *run) bool { return o == r })
+	h.back.Broadcast()
 	p.told.Runs++
+	if h.bill != nil {
+		h.bill(time.Since(r.since))
+	}
 	if !r.lost {
 		h.done <- r.Run // there is room
 		return false
@@ -129,6 +175,14 @@ func (h *Hands) Take(spent time.Duration, interrupt func() error) (*graph.Run, e
 		return r, nil
 	default:
 	}
+	began := time.Now()
+	r, err := h.take(spent, interrupt)
+	h.waited += time.Since(began)
+	return r, err
+}
+
+// take waits for a run that has ended, as Take does.
+func (h *Hands) take(spent time.Duration, interrupt func() error) (*graph.Run, error) {
 	if interrupt == nil || h.most <= 0 {
 		return <-h.done, nil
 	}
@@ -221,6 +275,32 @@ func (h *Hands) Running() (node int, since time.Time, lost bool) {
 		}
 	}
 	return node, since, lost
+}
+
+// Leave gives up all that was given, when no epoch follows any more. It answers with the nodes that are at work still,
+// in the order they began.
+func (h *Hands) Leave() (nodes []int) {
+	if h == nil {
+		return nil
+	}
+	h.Drop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runs {
+		if !slices.Contains(nodes, r.Node()) {
+			nodes = append(nodes, r.Node())
+		}
+	}
+	return nodes
+}
+
+// Await waits until no run of a node is at work, however long that takes. It may be called from any goroutine.
+func (h *Hands) Await(node int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for slices.ContainsFunc(h.runs, func(r *run) bool { return r.Node() == node }) {
+		h.back.Wait()
+	}
 }
 
 // Close waits for all that is at work.

@@ -240,3 +240,47 @@ func TestM25WhatWaitsIsDroppedToo(t *testing.T) {
 		}
 	})
 }
+
+// What runs take is told when they have ended, each for itself, of what was given up too; that the reactor waits for
+// them is no work. What is at work when all is over can be waited for.
+func TestTimeOfRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 5*time.Second, fmt.Sprintf(sleepers, 2), func(_ []string, args []boundary.Value) (
+			boundary.Value, error) {
+			n, _ := args[0].AsInt()
+			time.Sleep(time.Duration(n) * time.Second)
+			return args[0], nil
+		})
+		var told time.Duration
+		b.hands.Bill(func(took time.Duration) { told += took })
+		work := b.hands.Begin()
+		if took := b.fire(1); took != 2*time.Second || told != 4*time.Second || work.Took() != 0 {
+			t.Errorf("four seconds in two threads took %v; told %v, and the reactor has worked for %v", took, told,
+				work.Took())
+		}
+		time.Sleep(time.Second)
+		if work.Took() != time.Second {
+			t.Errorf("the reactor has worked for %v", work.Took())
+		}
+		began, work := time.Now(), b.hands.Begin()
+		b.fire(10) // p and q are at work when the time of the epoch is up
+		if synctest.Wait(); told != 4*time.Second || work.Took() != 0 {
+			t.Errorf("given up: told %v, and the reactor has worked for %v", told, work.Took())
+		}
+		if nodes := b.hands.Leave(); fmt.Sprint(nodes) != "[0 1]" {
+			t.Errorf("the nodes %v are at work", nodes)
+		}
+		b.hands.Await(2)
+		if time.Since(began) > 6*time.Second {
+			t.Error("a node that is not at work was waited for")
+		}
+		b.hands.Await(1)
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("it was waited for until %v after they began", took)
+		}
+		b.hands.Close()
+		if told != 24*time.Second || b.hands.Leave() != nil {
+			t.Errorf("at the end: told %v, at work %v", told, b.hands.Leave())
+		}
+	})
+}

@@ -23,8 +23,8 @@ const (
 type Limits struct {
 	// EventsPerSecond bounds what all inputs take together, 1 to 2^31.
 	EventsPerSecond int
-	// CPU bounds how long the reactor is at work, in cores: 0.5 is half of the time. 0.01 to 1,024; more than one is
-	// for graphs with shards.
+	// CPU bounds how long the reactor and the threads of pools are at work, in cores: 0.5 is half of the time. 0.01 to
+	// 1,024; more than one is for graphs with pools or shards.
 	CPU float64
 	// Memory bounds about how many bytes the graph holds, 1 MiB to 1 TiB.
 	Memory int64
