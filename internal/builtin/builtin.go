@@ -75,6 +75,8 @@ type Kinds struct {
 	// Turns bounds what is compiled at one time by [Kinds.ParseFor]; nil is no bound.
 	Turns *turns.Turns
 	stop  func() bool
+	// stored says that what is read was checked before.
+	stored bool
 	// Stdout is shared by all stdout sinks, so that lines of several graphs stay whole.
 	Stdout *stdout.Output
 	// MaxEventBytes bounds one event of a source.

@@ -109,7 +109,7 @@ func (k *Kinds) ReadSchemas(g *spec.Graph) spec.Diagnostics {
 
 // load reads the files that nodes are made of. What is in them is of the declaration's meaning, and of its hash.
 func (k *Kinds) load(g *spec.Graph) (diags spec.Diagnostics) {
-	loaded := false
+	loaded, late := false, false
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c, ok := n.Config.(kind.Loading)
@@ -117,7 +117,7 @@ func (k *Kinds) load(g *spec.Graph) (diags spec.Diagnostics) {
 			continue
 		}
 		config, wrong := c.Load(kind.Place{File: g.File, Folder: k.folder(g), Name: n.Name, Graph: g.Name, Pos: n.Pos,
-			Access: k.access(g.File), Tenant: g.Tenant}, len(n.Inputs))
+			Access: k.access(g.File), Tenant: g.Tenant, Stored: k.stored, Late: &late}, len(n.Inputs))
 		n.Config, diags, loaded = config, append(diags, wrong...), true
 	}
 	if loaded {

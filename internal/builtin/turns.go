@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin/turns"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 const (
@@ -61,4 +62,19 @@ func (k *Kinds) ParseFor(ctx context.Context, tenant string, document func() ([]
 		return nil, api.Invalid(diags)
 	}
 	return unit, nil
+}
+
+// ParseStored is [Kinds.ParseOf] for a declaration in the store, which was checked when it was applied.
+func (k *Kinds) ParseStored(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics) {
+	own := *k
+	own.stored = true
+	return own.ParseOf(tenant, document, name)
+}
+
+// ParseStoredFor is [Kinds.ParseFor] for a declaration in the store.
+func (k *Kinds) ParseStoredFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
+	*compile.Unit, error) {
+	own := *k
+	own.stored = true
+	return own.ParseFor(ctx, tenant, document, name)
 }

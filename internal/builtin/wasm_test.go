@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -185,5 +186,52 @@ func TestA1ModulesThatMayBeRead(t *testing.T) {
 		if c.code == "" && len(diags) > 0 || c.code != "" && (len(diags) != 1 || diags[0].Code != c.code) {
 			t.Errorf("%s: %v", name, diags)
 		}
+	}
+}
+
+// A declaration waits once for starts that do not come to an end, and says what is wrong; one that is in the store was
+// checked before, and runs: a call starts a guest, or fails.
+func TestAStartThatDoesNotEndIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes five seconds")
+	}
+	folder := t.TempDir()
+	m := wasmtest.Program{Start: 1, Funcs: []wasmtest.Func{{Name: "f", Signature: "d>d", Code: wasmtest.Code(0x20, 0)},
+		{Signature: ">", Code: wasmtest.Code(0x03, 0x40, 0x0C, 0, 0x0B)}}}
+	if err := os.WriteFile(filepath.Join(folder, "m.wasm"), m.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nodes := ""
+	for n := range 8 { // forty seconds, one after the other
+		nodes += fmt.Sprintf("  n%d: { wasm: { module: m.wasm, function: f }, inputs: [a] }\n", n)
+	}
+	doc := strings.Replace(wasmGraph, "nodes:\n", "nodes:\n"+nodes, 1)
+	for name, parse := range map[string]func(k *builtin.Kinds) (code string){
+		"applied": func(k *builtin.Kinds) string {
+			_, err := k.ParseFor(t.Context(), "", func() ([]byte, error) { return []byte(doc), nil }, "")
+			if e, ok := errors.AsType[*api.Error](err); ok && len(e.Diagnostics) == 1 {
+				return e.Diagnostics[0].Code
+			}
+			return fmt.Sprint(err)
+		},
+		"stored": func(k *builtin.Kinds) string {
+			if _, diags := k.ParseStored("", []byte(doc), ""); len(diags) > 0 {
+				return diags[0].Code
+			}
+			_, err := k.ParseStoredFor(t.Context(), "", func() ([]byte, error) { return []byte(doc), nil }, "")
+			if err != nil { // nor was it waited for again
+				return err.Error()
+			}
+			return ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := &builtin.Kinds{Modules: &wasm.Modules{}, Reach: builtin.Reach{Folder: folder}}
+			if code, want := parse(k), map[string]string{"applied": wasm.CodeModuleInvalid}[name]; code != want {
+				t.Errorf("%q, want %q", code, want)
+			}
+		})
 	}
 }

@@ -10,8 +10,22 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/supervisor"
 )
+
+// Parsing reads and compiles declarations.
+type Parsing interface {
+	// ParseOf reads and compiles a tenant's declaration from a file, or "". Its unit is nil with diagnostics.
+	ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics)
+	// ParseFor is ParseOf for a caller who may go, in turn with those of other tenants: document is called within it.
+	ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (*compile.Unit, error)
+	// ParseStored and ParseStoredFor are the same of a declaration in the store. It was checked when it was applied,
+	// and is not refused because this machine has more to do than that one had.
+	ParseStored(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics)
+	ParseStoredFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
+		*compile.Unit, error)
+}
 
 // follow takes over what other daemons have changed in the declarations, until ctx is done.
 func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
@@ -69,7 +83,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	var unit *compile.Unit
 	if err = e.mayApply(exists, old, 0); err == nil {
-		unit, err = e.cfg.Kinds.ParseFor(ctx, d.Tenant, written(d.Text), fileOf(d.Origin))
+		unit, err = e.cfg.Kinds.ParseStoredFor(ctx, d.Tenant, written(d.Text), fileOf(d.Origin))
 	}
 	if e.isClosing() || ctx.Err() != nil || e.Untaken.Later(e.cfg.Log, &d, err) {
 		return

@@ -49,10 +49,7 @@ import (
 // Kinds compiles declarations and builds what they name. *builtin.Kinds implements it.
 type Kinds interface {
 	life.Kinds
-	// ParseOf reads and compiles a tenant's declaration from a file, or "". Its unit is nil with diagnostics.
-	ParseOf(tenant string, document []byte, name string) (*compile.Unit, spec.Diagnostics)
-	// ParseFor is ParseOf for a caller who may go, in turn with those of other tenants: document is called within it.
-	ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (*compile.Unit, error)
+	Parsing
 	// Files says which file each relative path of a declaration is.
 	Files(u *compile.Unit) []api.File
 	// Check looks at what u names outside of the daemon: it takes its time, and what it says
@@ -198,7 +195,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	}
 	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
-		unit, diags := e.cfg.Kinds.ParseOf(d.Tenant, []byte(d.Text), fileOf(d.Origin))
+		unit, diags := e.cfg.Kinds.ParseStored(d.Tenant, []byte(d.Text), fileOf(d.Origin))
 		m := graphrun.New(e.host, d, unit)
 		if err := diags.Err(); err != nil {
 			m.Broken(err)

@@ -100,7 +100,7 @@ type inTurns struct {
 	free  bool
 }
 
-func (k *inTurns) ParseFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
+func (k *inTurns) ParseStoredFor(ctx context.Context, tenant string, document func() ([]byte, error), name string) (
 	*compile.Unit, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,7 +108,7 @@ func (k *inTurns) ParseFor(ctx context.Context, tenant string, document func() (
 	if !k.free {
 		return nil, &api.Error{Status: http.StatusServiceUnavailable, Code: api.CodeBusy, Detail: "try again"}
 	}
-	return k.scripted.ParseFor(ctx, tenant, document, name)
+	return k.scripted.ParseStoredFor(ctx, tenant, document, name)
 }
 
 // M52: what another daemon declares is compiled in turn with what is applied here, and tried again where there was

@@ -48,6 +48,11 @@ type Place struct {
 	Tenant string
 	// Access opens the files that the declaration names; nil is the operator's, which denies nothing.
 	Access *policy.Policy
+	// Stored says that the declaration was checked before and is in the store.
+	Stored bool
+	// Late is set once something of the declaration has not come to an end in time: what may be as slow is not waited
+	// for any more while it is read. nil: nobody keeps count.
+	Late *bool
 }
 
 // FromNetwork reports whether the declaration came over the network, and is not the operator's.

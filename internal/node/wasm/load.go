@@ -76,13 +76,32 @@ func (c Declared) Load(at kind.Place, inputs int) (spec.NodeConfig, spec.Diagnos
 		return report(c.FunctionPos, CodeWrongSignature, "the function %s cannot be called here: %v",
 			decode.Quote(c.Function), err)
 	}
-	if err := module.Begin(); err != nil { // with a function, so that nothing of it is kept when this is all
+	if err := begin(module, &at); err != nil { // with a function, so that nothing of it is kept when this is all
 		return report(c.ModulePos, CodeModuleInvalid, "the module cannot be used: %v", err)
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(at.Graph)) // never fails
 	c.loaded = &loaded{module: module, function: function, graph: h.Sum64()}
 	return c, nil
+}
+
+// begin has a guest of the module stand ready. A declaration waits once for one that does not come to the end of its
+// start. One that was checked before is not refused for that: a call starts a guest then, and may come to its end.
+func begin(m *guest.Module, at *kind.Place) error {
+	if at.Late != nil && *at.Late || at.Stored && m.Late() {
+		return nil
+	}
+	err := m.Begin()
+	if e, ok := errors.AsType[*guest.Error](err); !ok || e.Code != guest.CodeTimeout {
+		return err
+	}
+	if at.Late != nil {
+		*at.Late = true
+	}
+	if at.Stored {
+		return nil
+	}
+	return err
 }
 
 // fits says why a function cannot be called on so many values, nil when it can.

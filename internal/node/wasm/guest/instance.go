@@ -26,6 +26,7 @@ type instance struct {
 	functions []api.Function // by their number; nil until one is called
 	stack     []uint64
 
+	starts   bool // it has not begun yet
 	call     Call
 	deadline time.Time // zero until the guest asks for the first time in a call
 	asked    int       // how often it has asked in a call
@@ -49,7 +50,7 @@ func callOf(ctx context.Context) *instance { return ctx.Value(ofCall{}).(*instan
 
 // start makes a guest, and has it begin, for which it has so long.
 func (m *Module) start(within time.Duration) (*instance, error) {
-	g := &instance{Context: context.Background(), stack: make([]uint64, 0, 8)}
+	g := &instance{Context: context.Background(), stack: make([]uint64, 0, 8), starts: true}
 	g.begin(Call{Now: time.Unix(1, 0), Within: within}) // Go's runtime takes 0 for a clock that is broken
 	module, err := m.runtime.InstantiateModule(g, m.compiled,
 		wazero.NewModuleConfig().WithName("").WithStartFunctions())
@@ -74,6 +75,7 @@ func (m *Module) start(within time.Duration) (*instance, error) {
 		g.globals = append(g.globals, v)
 	}
 	m.ready.begin(g)
+	g.starts = false
 	return g, nil
 }
 
@@ -142,13 +144,19 @@ var (
 	errExit = errors.New("it has ended its program")
 )
 
-// explain makes the error of a call one of this package.
+// explain makes the error of a call, or of a start, one of this package.
 func (g *instance) explain(err error, what string) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	said := strings.TrimSpace(strings.ToValidUTF8(string(g.said), "�"))
 	switch {
+	case errors.Is(err, errTime) && g.starts && g.call.Within >= startWithin:
+		return failed(CodeTimeout, "%s has not ended within %v, which is all that one may take, and was stopped; "+
+			"have it do less before it is called", what, g.call.Within)
+	case errors.Is(err, errTime) && g.starts:
+		return failed(CodeTimeout, "%s has not ended within %v and was stopped; have it do less before it is called, "+
+			"or raise timeout, up to %v", what, g.call.Within, startWithin)
 	case errors.Is(err, errTime):
 		return failed(CodeTimeout, "%s has not ended within %v and was stopped; have it do less, or raise timeout",
 			what, g.call.Within)

@@ -43,6 +43,10 @@ type Module struct {
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
 	ready    pool
+
+	mu    sync.Mutex
+	wrong error // what has ended the start of a guest, and ends that of each
+	late  bool  // the last start that Begin has waited for had no more time
 }
 
 // Module compiles a module whose memory may have so many pages, or finds it. An error is for the author of the
@@ -149,16 +153,44 @@ func (m *Module) Sum() string { return hex.EncodeToString(m.sum[:]) }
 func (m *Module) Functions() []string { return m.code.Functions() }
 
 // Begin has a guest stand ready, unless one has been started already: what is wrong with its start is told here, and no
-// epoch waits for it.
+// epoch waits for it. What has gone wrong is told again without another start, for it is the same each time; but for
+// the time, of which there may be more.
 func (m *Module) Begin() error {
 	if m.ready.hasBegun() {
 		return nil
 	}
+	if err := m.failure(); err != nil {
+		return err
+	}
 	g, err := m.start(startWithin)
+	m.note(err)
 	if err == nil && !m.ready.give(g) {
 		_ = g.close() // nothing is told by what has been thrown away
 	}
 	return err
+}
+
+// Late reports whether the last start that Begin has waited for had no more time.
+func (m *Module) Late() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.late
+}
+
+func (m *Module) failure() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wrong
+}
+
+// note notes what has become of a start.
+func (m *Module) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := errors.AsType[*Error](err)
+	if m.late = ok && e.Code == CodeTimeout; !m.late {
+		m.wrong = err
+	}
 }
 
 // Bytes is about how much memory a guest of the module takes, when one has been started.

@@ -19,12 +19,28 @@ func TestAStartThatNeverEnds(t *testing.T) {
 	}
 	f := function(t, Program{Start: 1, Funcs: []Func{Weigh("weigh"),
 		{Signature: ">", Code: Code(0x03, 0x40, 0x0C, 0, 0x0B)}}}, "weigh")
-	if err := f.module.Begin(); code(err) != CodeTimeout || !strings.Contains(err.Error(), startWithin.String()) {
+	err := f.module.Begin()
+	if code(err) != CodeTimeout || !strings.Contains(err.Error(), startWithin.String()) || !f.module.Late() {
 		t.Errorf("when it is read: %v", err)
 	}
-	_, err := numbers(f, short(), 0, 0, 0, 0)
-	if code(err) != CodeTimeout || !strings.Contains(err.Error(), againWithin.String()) {
+	if strings.Contains(err.Error(), "timeout") {
+		t.Errorf("more than there is cannot be given: %v", err)
+	}
+	_, err = numbers(f, short(), 0, 0, 0, 0)
+	if code(err) != CodeTimeout || !strings.Contains(err.Error(), againWithin.String()) ||
+		!strings.Contains(err.Error(), "raise timeout, up to 5s") {
 		t.Errorf("when it is called: %v", err)
+	}
+}
+
+// What a start has failed with is told to everybody who reads the module, of one start.
+func TestAStartThatFailsIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	m := function(t, Program{Start: 1, Funcs: []Func{Weigh("weigh"), {Signature: ">", Code: Code(0x00)}}},
+		"weigh").module
+	first := m.Begin()
+	if second := m.Begin(); code(first) != CodeTrap || second != first || m.Late() {
+		t.Errorf("%v, and then %v", first, second)
 	}
 }
 
