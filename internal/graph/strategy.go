@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/graphd/graphd/internal/graph/internal/order"
 	"github.com/graphd/graphd/internal/spec"
 )
 
 // checkStrategies looks for inputs that are latest only because nothing is declared, and that a
 // node comes of to which every event matters: an event node, or one that remembers. What comes of
 // it would depend on how fast the graph is, so the declaration has to choose (M9).
-func (c *compiler) checkStrategies(order []int) {
+func (c *compiler) checkStrategies(ranked []int) {
 	c.findReach()
 	for i, in := range c.inputs {
 		if !in.Unsaid {
 			continue
 		}
-		for _, at := range order {
+		for _, at := range ranked {
 			u := &c.units[at]
 			if why := u.counts(); why != "" && u.reach.Has(i) {
 				c.report(c.inputPos(in.Name), CodeStrategyNeeded, fmt.Sprintf("%s is latest by default: a value that "+
@@ -38,33 +39,33 @@ func (c *compiler) findReach() {
 	if len(c.delayed) == 0 {
 		return
 	}
-	readers := make([][]int, len(c.units)) // by unit: those that read it, whenever
-	var grown []int                        // units whose readers have not been told
+	under := make([][]int, len(c.units)) // by unit: those that it reads, whenever
 	for i := range c.units {
 		u := &c.units[i]
-		u.reach = slices.Clone(u.inputs)
+		under[i] = slices.Clone(u.delays)
 		deps := u.deps
 		if u.ring != nil {
 			deps = slices.Concat(deps, u.ring.deps)
 		}
 		for _, d := range deps {
 			if n := d.from - len(c.inputs); n >= 0 {
-				readers[n] = append(readers[n], i)
+				under[i] = append(under[i], n)
 			}
 		}
-		for _, n := range u.delays {
-			readers[n] = append(readers[n], i)
-		}
-		grown = append(grown, i)
 	}
-	for len(grown) > 0 {
-		i := grown[len(grown)-1]
-		grown = grown[:len(grown)-1]
-		for _, k := range readers[i] {
-			before := slices.Clone(c.units[k].reach)
-			if c.units[k].reach.Add(c.units[i].reach); !slices.Equal(before, c.units[k].reach) {
-				grown = append(grown, k)
+	for _, part := range order.Parts(under) {
+		if c.stop != nil && c.stop() {
+			return // nobody asks for the plan any more
+		}
+		reach := slices.Clone(c.units[part[0]].inputs) // that of all in the part: they come of each other
+		for _, i := range part {
+			reach.Add(c.units[i].inputs)
+			for _, n := range under[i] {
+				reach.Add(c.units[n].reach)
 			}
+		}
+		for _, i := range part {
+			c.units[i].reach = reach
 		}
 	}
 }

@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/internal/bitset"
 	"github.com/graphd/graphd/internal/node/nodetest"
 )
 
@@ -72,5 +74,38 @@ func TestM9ConflatesIsTold(t *testing.T) {
 	}
 	if got := fmt.Sprint(p.Conflates(0), p.Conflates(1), p.Conflates(2)); got != "[last before sum behind] [] []" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What nodes come of is found in as many steps as there are nodes, in whichever order they read each other.
+func TestReachIsFoundInOneGo(t *testing.T) { // alone, for it counts what is allocated
+	const n = 2000
+	for name, step := range map[string]int{"the one before": -1, "the one behind": 1} {
+		c := &compiler{inputs: make([]Input, n), units: make([]unit, n), delayed: []int{0}}
+		for i := range c.units {
+			u := &c.units[i]
+			u.inputs = bitset.New(n)
+			u.inputs.Set(i)
+			if on := i + step; on >= 0 && on < n {
+				u.delays = []int{on}
+			}
+		}
+		if allocs := testing.AllocsPerRun(1, c.findReach); allocs > 20*n {
+			t.Errorf("%s: %v allocations for %d nodes", name, allocs, n)
+		}
+		for i := range c.units {
+			want := i + 1
+			if step > 0 {
+				want = n - i
+			}
+			if got := len(slices.Collect(c.units[i].reach.All())); got != want {
+				t.Fatalf("%s: %d comes of %d inputs, want %d", name, i, got, want)
+			}
+		}
+		asked := 0
+		c.stop = func() bool { asked++; return asked == 3 }
+		if c.findReach(); asked != 3 {
+			t.Errorf("%s: it was asked %d times whether to go on", name, asked)
+		}
 	}
 }
