@@ -107,8 +107,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		diags = append(diags, ds...)
 		u.Programs[i] = p
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Joins: joinNames(a), JoinedBy: a.JoinedBy,
-			Type: expression.Any(), Event: a.Strategy != "latest",
-			Default: a.HasDefault || a.Folding().Hands == trait.Rows, Unsaid: a.Unsaid(&g.Reactor),
+			Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(&g.Reactor),
 			AsOf: a.Folding().AsOf}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)

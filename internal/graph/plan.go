@@ -23,8 +23,6 @@ type Input struct {
 	Event bool
 	// Unsaid says that the input is not an event input only because nothing declares what it is.
 	Unsaid bool
-	// Default says that the input has a value before the first boundary, with the version 1.
-	Default bool
 	// AsOf says that rows of the table are looked up as of the time of what fires.
 	AsOf bool
 }

@@ -26,6 +26,8 @@ type Epoch struct {
 	Inputs []boundary.Value
 	// Versions are the stamps at which the values were put in the cache; 0 for one that never was.
 	Versions []uint64
+	// Stands are the inputs whose value is a default, for nothing has arrived of them; nil for none.
+	Stands []bool
 	// Stamp is this epoch's: greater than every version and every earlier epoch's.
 	Stamp uint64
 	// Interrupt is asked before each node, within a loop by whoever evaluates it. An error ends the epoch. nil: never.
@@ -324,8 +326,7 @@ func (p *Plan) arrivals(st *State, e *Epoch, fresh []bool) {
 }
 
 func (p *Plan) arrived(st *State, e *Epoch, i int) bool {
-	version := e.Versions[i]
-	return version > st.stamp && !e.Inputs[i].IsAbsent() && !(version == 1 && p.inputs[i].Default)
+	return e.Versions[i] > st.stamp && !e.Inputs[i].IsAbsent() && (e.Stands == nil || !e.Stands[i])
 }
 
 // fit makes room for a plan's nodes.

@@ -61,7 +61,7 @@ func (c *Core) admitShared(i int, bs []boundary.Boundary) {
 	if len(bs) == 0 {
 		return
 	}
-	first := !c.shared.slots[i].arrived()
+	first := !c.has(c.shared, i)
 	for n := range bs {
 		c.admitted++
 		c.lineUp(c.shared, i, &bs[n])

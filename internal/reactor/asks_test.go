@@ -99,3 +99,22 @@ func TestM15CauseNamesWhatFired(t *testing.T) {
 	r.advance(20 * time.Second)
 	r.want(r.fire(), `out=[true,false,false,"max_wait"]@4`)
 }
+
+// M27: what a false guard takes counts for the turn, too: it may be slow, and nothing else is looked at meanwhile.
+func TestM27AFalseGuardTakesTime(t *testing.T) {
+	t.Parallel()
+	for name, guard := range map[string]string{"an epoch": "a > 0", "a false guard": "a > 1"} {
+		clock := int64(0)
+		r := newRig(t, graphOf("  a: { strategy: sequential }\n", "{ when: any, guard: '"+guard+"' }",
+			"nodes:\n  n: { expr: a }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"), func(c *Config) {
+			c.Mono = func() int64 { clock += int64(time.Second); return clock }
+		})
+		r.push("a", 1)
+		if !r.c.Fire(r.now) || r.c.Took() < time.Second {
+			t.Errorf("%s took %v", name, r.c.Took())
+		}
+		if r.c.Fire(r.now) || r.c.Took() != 0 {
+			t.Errorf("nothing took %v", r.c.Took())
+		}
+	}
+}

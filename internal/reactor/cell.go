@@ -70,7 +70,9 @@ func (f from) position() boundary.Position {
 
 // slot is one input of one key.
 type slot struct {
-	// cur is the value as of the last cut that was kept, set at version; absent and 0 before the first.
+	// cur is the value as of the last cut that was kept, set at version. It is absent before the first: then the
+	// input's default stands for it where version is not 0. 0 is of an input that has none, or whose value a command
+	// has taken away. See [Core.worth].
 	cur     boundary.Value
 	version uint64
 	at      from // where cur came from
@@ -112,12 +114,7 @@ func (c *Core) layOut() {
 		times: &times{form.Never, form.Never, form.Never},
 	}
 	c.cell = c.shared
-	for i := range c.cfg.Inputs {
-		if d := c.cfg.Inputs[i].Default; !d.IsAbsent() {
-			c.stamp = 1
-			c.shared.slots[i].cur, c.shared.slots[i].version = d, 1
-		}
-	}
+	c.layDefaults()
 }
 
 // newCell is the state of a key before its first epoch.
@@ -130,7 +127,7 @@ func (c *Core) newCell(key boundary.Key) *cell {
 	k.slots, k.nodes = slots, c.cfg.Plan.StateIn(room)
 	for i, at := range c.place {
 		if d := c.cfg.Inputs[i].Default; at >= 0 && !d.IsAbsent() {
-			k.slots[at].cur, k.slots[at].version = d, 1
+			k.slots[at].version = 1
 		}
 	}
 	return k
@@ -200,8 +197,7 @@ func (c *Core) slotOf(k *cell, i int) *slot {
 // isShared reports whether input i has one value for all keys.
 func (c *Core) isShared(i int) bool { return c.place[i] < 0 }
 
-func (s *slot) dirty() bool   { return s.pend != nil || s.queue.len() > 0 }
-func (s *slot) arrived() bool { return s.pend != nil || !s.cur.IsAbsent() }
+func (s *slot) dirty() bool { return s.pend != nil || s.queue.len() > 0 }
 
 // queued is one waiting boundary with its place in the admission order.
 type queued struct {

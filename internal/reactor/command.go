@@ -93,9 +93,9 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 					return FireResult{}, ErrTable
 				}
 			}
-			c.cut.values[i], c.cut.versions[i] = v, c.stamp+1
+			c.cut.inject(i, v, c.stamp+1)
 		case replace && c.cut.versions[i] != 0 && !c.isShared(i) && c.cfg.Inputs[i].Table == nil:
-			c.cut.values[i], c.cut.versions[i] = boundary.Value{}, c.stamp+1
+			c.cut.inject(i, boundary.Value{}, c.stamp+1)
 		}
 	}
 	c.epoch++

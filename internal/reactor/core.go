@@ -204,7 +204,7 @@ type Core struct {
 	micro     int    // epochs since the last that took something, or since the instant began
 
 	began       int64         // Mono at the start of the epoch
-	took        time.Duration // by the last epoch since Fire began; see Took
+	took        time.Duration // by the last epoch or false guard since Fire began; see Took
 	interrupt   func() error  // what the plan asks between nodes; nil without a clock
 	out         []sink.Message
 	ring        ring
@@ -222,6 +222,7 @@ type Core struct {
 	calls       *calls            // nil in a graph that calls nobody
 	looks       *expression.Looks // rows that the epoch at hand has looked up; nil without tables
 	defaults    map[string]uint64 // see [Config.defaults]; nil without any
+	prints      []uint32          // of them, by input, as slots are sealed with; nil without any
 	weigher     weigher
 
 	hands func(i int, bs []boundary.Boundary) // see OnHanded; nil: nobody asks

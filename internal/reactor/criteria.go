@@ -163,7 +163,7 @@ func (c *Core) zipped(k *cell) (seq uint64, ok bool) {
 			return 0, false
 		}
 		ok = true
-		if at, waits := c.news(k, i); waits && (in.bounded() || !c.zip || c.slotOf(k, i).cur.IsAbsent()) {
+		if at, waits := c.news(k, i); waits && (in.bounded() || !c.zip || c.worth(k, i).IsAbsent()) {
 			seq = max(seq, at)
 		}
 	}
@@ -175,7 +175,7 @@ func (c *Core) zipped(k *cell) (seq uint64, ok bool) {
 func (c *Core) ready(k *cell, i int) bool {
 	_, fresh := c.news(k, i)
 	if c.zip && !c.cfg.Inputs[i].Sequential {
-		return fresh || !c.slotOf(k, i).cur.IsAbsent()
+		return fresh || !c.worth(k, i).IsAbsent()
 	}
 	return fresh
 }
@@ -206,7 +206,7 @@ func (c *Core) visible(k *cell, i int) int {
 		return 1
 	}
 	n := q.before(c.barrier(k, in.Group, 0))
-	if n == 0 && c.cfg.All && in.Triggers && (!c.zip || c.slotOf(k, i).cur.IsAbsent()) {
+	if n == 0 && c.cfg.All && in.Triggers && (!c.zip || c.worth(k, i).IsAbsent()) {
 		// `when all` cannot take the group's sequential boundaries without this input, and they
 		// came first: what came of it up to the next of them goes with them.
 		n = q.before(c.barrier(k, in.Group, q.at(0).seq))

@@ -42,6 +42,7 @@ type cut struct {
 	counts   []int                // how many of a queue that is; 0 for what was not queued
 	values   []boundary.Value
 	versions []uint64
+	stands   []bool // per input: the value is its default, for nothing has arrived; nil where there are none
 	asOf     time.Time
 	back     []int // tables that are looked up as they were
 	heads    bool  // a sequential head is among what was taken
@@ -261,6 +262,9 @@ func (c *Core) snapshot() {
 			t.values[i], t.versions[i] = s.cur, s.version
 		}
 	}
+	if t.stands != nil {
+		c.standIn()
+	}
 	if c.asOf {
 		c.lookBack()
 	}
@@ -290,6 +294,9 @@ func (c *Core) passGuard(cause Cause) bool {
 			c.setCurrent(i, b)
 		})
 		c.stamp++
+		if c.cfg.Mono != nil {
+			c.took = time.Duration(c.cfg.Mono() - c.began)
+		}
 	}
 	return false
 }
@@ -308,6 +315,7 @@ func (c *Core) needsWhatIsBehind() bool {
 // is kept. apart hands the boundaries of a burst out one by one instead of as the list they were cut as.
 func (c *Core) consume(kept, apart bool, each func(i int, b *boundary.Boundary)) {
 	c.answered(c.cell.key)
+	c.keys.tried(c.cell)
 	if c.cut.through != noInput {
 		c.consumeThrough(each)
 		return

@@ -82,6 +82,64 @@ func TestM21WhatHaltedIsTriedAgain(t *testing.T) {
 	}
 }
 
+// M21, M28: so it is where other keys that a rate has held back come of what was admitted before: what the graph has
+// halted on is tried first, once, and then keys have their turns again.
+func TestM21TheKeyThatHaltedComesFirst(t *testing.T) {
+	t.Parallel()
+	doc := func(expr string) string {
+		return graphOf("  a: { strategy: sequential }\n", "{ when: any, rate_limit: 10s }",
+			"nodes:\n  n: { expr: '"+expr+"' }\noutputs:\n  out: { from: n, sink: { drop: {} } }\n"+halting)
+	}
+	for name, replayed := range map[string]bool{"from a checkpoint": false, "from the journal": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, doc("[key, 6 / a]"), keyed(nil), withJournal)
+			r.c.Begin()
+			cells := map[string]checkpoint.Cell{}
+			r.reload(cells)
+			r.start()
+			head := checkpoint.Head{Epoch: r.c.Epoch(), Meta: r.c.meta()}
+			before := listCells(cells)
+			r.c.Begin()
+			at := func(second int, key string, x int, want string) {
+				t.Helper()
+				r.now = epochZero.Add(time.Duration(second) * time.Second)
+				r.give("a", key, x)
+				r.want(r.fire(), want)
+			}
+			at(0, "p", 1, `out=["p",6]@1`)
+			at(3, "q", 1, `out=["q",6]@2`)
+			at(4, "q", 2, "") // not before 13 s
+			at(10, "p", 0, "")
+			if last := r.last(); r.c.Health() != HealthHalted || string(last.Key) != `"p"` {
+				t.Fatalf("%s, epoch %d of %s", r.c.Health(), last.Epoch, last.Key)
+			}
+			entries := r.c.DrainJournal()
+			if replayed {
+				r.c = NewCore(r.c.cfg)
+				if _, err := r.c.Restore(head, before); err != nil {
+					t.Fatal(err)
+				}
+				replayer := NewReplayer(r.c, head)
+				for _, e := range entries {
+					if err := replayer.Entry(e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				replayer.Done()
+			}
+			r.now = epochZero.Add(20 * time.Second)
+			r.reload(cells, into(testConfig(t, doc("[key, a]"), keyed(nil))))
+			r.start()
+			r.want(r.fire(), `out=["p",0]@4 out=["q",2]@5`)
+			at(21, "q", 3, "")
+			at(22, "p", 3, "")
+			r.now = epochZero.Add(40 * time.Second)
+			r.want(r.fire(), `out=["q",3]@6 out=["p",3]@7`)
+		})
+	}
+}
+
 // M21, M28, M42: a boundary that goes through and whose epoch halts the graph waits as any other, in a checkpoint too.
 func TestM21WhatHaltedWaitsInTheCheckpoint(t *testing.T) {
 	t.Parallel()

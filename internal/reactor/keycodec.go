@@ -91,14 +91,14 @@ func encodeKey(cfg *Config, k *sealedKey) []byte {
 	return cfg.Plan.AppendState(dst, &k.nodes)
 }
 
-// restoreKey makes a key of its cell. layouts has what stands in the layout cells.
-func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*keyLayout) error {
+// restoreKey makes a key of its cell.
+func (c *Core) restoreKey(key boundary.Key, data []byte, from *restoring) error {
 	if key == "" {
 		return errors.New("it has no key")
 	}
 	r := form.Reader{Rest: data}
 	head := r.KeyHead()
-	l, at := layouts[head.Layout], head.At
+	l, at := from.layouts[head.Layout], head.At
 	if l == nil {
 		return fmt.Errorf("its layout %d is missing", head.Layout)
 	}
@@ -116,7 +116,7 @@ func (c *Core) restoreKey(key boundary.Key, data []byte, layouts map[uint64]*key
 		case i >= 0 && c.isShared(i):
 			c.deadLetterForeign(i, s.Pend)
 		case i >= 0:
-			c.restoreKeySlot(k, i, &s)
+			c.restoreKeySlot(k, i, &s, from.meta)
 		}
 	}
 	if err := c.cfg.Plan.DecodeState(&k.nodes, l.nodes, r.Rest); err != nil {
@@ -137,10 +137,15 @@ func (c *Core) deadLetterForeign(i int, b *boundary.Boundary) {
 	}
 }
 
-func (c *Core) restoreKeySlot(k *cell, i int, from *form.Slot) {
+func (c *Core) restoreKeySlot(k *cell, i int, from *form.Slot, meta *form.Meta) {
 	s := c.slotOf(k, i)
-	if !from.Cur.IsAbsent() || s.cur.IsAbsent() {
+	switch print, given := c.stood(i, from, meta); {
+	case given:
 		s.cur, s.version, s.at = from.Cur, from.Version, placeOf(from.At)
+	case print != c.printOf(i):
+		s.version = c.stamp + 1 // until the key is written anew; what rests on it has known another value
+	default:
+		s.version = from.Version
 	}
 	switch {
 	case from.Pend == nil:
@@ -204,9 +209,9 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 
 // restoreKeyCell takes the cell of a key in, or has it deleted when keys mean something
 // else now.
-func (c *Core) restoreKeyCell(cell *checkpoint.Cell, layouts map[uint64]*keyLayout) error {
+func (c *Core) restoreKeyCell(cell *checkpoint.Cell, from *restoring) error {
 	n, _ := binary.Uvarint(cell.Data)
-	if l := layouts[n]; l != nil && (c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity) {
+	if l := from.layouts[n]; l != nil && (c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity) {
 		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: form.CellKey, Key: cell.Key})
 		if err := c.dropKey(cell.Data, l); err != nil {
 			return corrupt(cell, err)
@@ -216,7 +221,7 @@ func (c *Core) restoreKeyCell(cell *checkpoint.Cell, layouts map[uint64]*keyLayo
 	if c.cfg.Keys == nil {
 		return corrupt(cell, errors.New("its layout is missing"))
 	}
-	if err := c.restoreKey(boundary.Key(cell.Key), cell.Data, layouts); err != nil {
+	if err := c.restoreKey(boundary.Key(cell.Key), cell.Data, from); err != nil {
 		return corrupt(cell, err)
 	}
 	return nil

@@ -35,6 +35,8 @@ type keys struct {
 	deserters  int
 	overflowed int64
 	gone       func(arrival uint64) // see [Core.OnExpiry]
+	// halted is the key whose epoch the graph has halted on: it comes first when the graph goes on. nil for none.
+	halted *cell
 }
 
 // looseLimit is how many bytes of values may wait to be made compact. A value holds on to
@@ -175,6 +177,7 @@ func (c *Core) evict(k *cell, why string) {
 	}
 	c.keys.agenda.remove(k)
 	delete(c.keys.waiting, k)
+	c.keys.tried(k)
 	c.keys.byKey.Remove(k.key)
 	c.answered(k.key)
 	c.keys.evicted++
@@ -217,12 +220,23 @@ func (c *Core) schedule(k *cell) {
 
 // next makes the key whose epoch comes first the one at hand.
 func (c *Core) next() bool {
-	c.keys.agenda.promote(form.Nano(c.now))
-	if len(c.keys.agenda.ready) == 0 {
+	a := &c.keys.agenda
+	if a.promote(form.Nano(c.now)); len(a.ready) == 0 {
 		return false
 	}
-	c.cell, c.completedBy = c.keys.agenda.ready[0].k, c.keys.agenda.ready[0].tie
+	first := 0
+	if k := c.keys.halted; k != nil && k.on == isReady {
+		first = int(k.at)
+	}
+	c.cell, c.completedBy = a.ready[first].k, a.ready[first].tie
 	return true
+}
+
+// tried notes that what the graph has halted on has come to something: k is a key like any other.
+func (ks *keys) tried(k *cell) {
+	if ks.halted == k {
+		ks.halted = nil
+	}
 }
 
 // wakeAll lets every guard that waits be asked again: a value that all keys share has arrived.

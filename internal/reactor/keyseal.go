@@ -87,8 +87,9 @@ func (c *Core) sealKeys(s *Seal, fresh *changes) {
 				continue
 			}
 			sl := c.slotOf(k, i)
-			slots = append(slots, sealedSlot{i, form.Slot{Cur: sl.cur, Version: sl.version, At: sl.at.position(),
-				Pend: sl.pend, Since: sl.since, Waits: k.waits}})
+			kept := c.sealSlot(i, sl)
+			kept.Since, kept.Waits = sl.since, k.waits
+			slots = append(slots, sealedSlot{i, kept})
 			c.sealQueue(s, fresh, k, i)
 		}
 		s.keys = append(s.keys, sealedKey{

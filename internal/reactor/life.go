@@ -250,7 +250,7 @@ func (c *Core) WaitingFor() []string {
 			wait = c.ill(i)
 		case c.cfg.Keys != nil: // each key waits for its own; see the state of one
 		case c.cell.waits:
-			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.slot(i).arrived() && !c.slot(i).dirty()
+			wait = slices.Contains(c.cfg.Plan.GuardNeeds(), i) && !c.has(c.cell, i) && !c.slot(i).dirty()
 		case c.cfg.All && c.cfg.Inputs[i].Triggers && !c.cfg.Inputs[i].Alone:
 			wait = !c.ready(c.cell, i)
 		}

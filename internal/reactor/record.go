@@ -139,7 +139,8 @@ func (c *Core) finish(r *Record) {
 	}
 }
 
-// Took is how long the epoch of the last Fire took; 0 where it ran none, and in virtual time.
+// Took is how long the epoch of the last Fire took, or the false guard in its place; 0 where there was none, and in
+// virtual time.
 func (c *Core) Took() time.Duration { return c.took }
 
 // Records calls visit for the records from number from on, oldest first, while it answers

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -118,6 +117,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	c.orderRestored(from)
 	if c.cfg.Keys != nil {
 		c.orderKeys(m.Plan == c.cfg.PlanHash)
+		c.keys.halted = c.keys.byKey.Get(boundary.Key(m.Halted))
 	}
 	c.leaveSides()
 	slices.Sort(dropped)
@@ -168,7 +168,7 @@ func (c *Core) restoreCells(cells []checkpoint.Cell, from *restoring) (
 	for n := range cells {
 		cell := &cells[n]
 		if cell.Kind == form.CellKey {
-			if err := c.restoreKeyCell(cell, from.layouts); err != nil {
+			if err := c.restoreKeyCell(cell, from); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -208,46 +208,6 @@ func (c *Core) orderRestored(from *restoring) {
 		}
 	}
 	c.stamp++
-}
-
-// sameWithout says that an input of which nothing had arrived was worth then what it is now: nothing or the same
-// default stood for it. Who rests on it has nothing to learn from an update, and would count twice what it has counted.
-func (c *Core) sameWithout(from *restoring, i int) bool {
-	name := c.cfg.Inputs[i].Name
-	if _, known := from.meta.Books[name]; !known {
-		return false // a node may have had its name
-	}
-	for _, l := range from.layouts {
-		if slices.Contains(l.inputs, i) {
-			return false // each key had its own value of it
-		}
-	}
-	was, had := from.meta.Defaults[name]
-	is, has := c.defaults[name]
-	return was == is && had == has
-}
-
-// defaults are the fingerprints of what stands for inputs before something has arrived, by name; nil for none. A table
-// says by itself what of it is another.
-func (c *Config) defaults() (prints map[string]uint64) {
-	for i := range c.Inputs {
-		in := &c.Inputs[i]
-		if in.Default.IsAbsent() || in.Table != nil {
-			continue
-		}
-		if prints == nil {
-			prints = make(map[string]uint64)
-		}
-		prints[in.Name] = printOf(in.Default)
-	}
-	return prints
-}
-
-// printOf is a fingerprint of a value.
-func printOf(v boundary.Value) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(v.AppendBinary(nil)) // never fails
-	return h.Sum64()
 }
 
 // sort puts a restored queue into admission order.
@@ -361,10 +321,9 @@ func (c *Core) restoreSlot(i int, data []byte, from *restoring) error {
 		return nil
 	}
 	s := &c.shared.slots[i]
-	was, had := from.meta.Defaults[c.cfg.Inputs[i].Name]
-	from.have[i] = !sl.Cur.IsAbsent() && !(had && sl.At == (boundary.Position{}) && was == printOf(sl.Cur))
-	if from.have[i] {
+	if from.have[i] = sl.Given || c.hadArrived(i, &sl, from.meta); from.have[i] {
 		s.cur, s.version, s.at = sl.Cur, sl.Version, placeOf(sl.At)
+		c.changes.slots[i] = c.changes.slots[i] || !sl.Given // it says so from now on
 	} else { // what stands for it now does
 		s.version = max(s.version, sl.Version)
 	}

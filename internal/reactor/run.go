@@ -58,7 +58,7 @@ func (c *Core) show(cause Cause) {
 // initEpoch sets up what the plan sees of every epoch alike.
 func (c *Core) initEpoch() {
 	c.ep = graph.Epoch{
-		Inputs: c.cut.values, Versions: c.cut.versions, Clock: c.cfg.Mono, Foreign: c.cfg.Foreign,
+		Inputs: c.cut.values, Versions: c.cut.versions, Stands: c.cut.stands, Clock: c.cfg.Mono, Foreign: c.cfg.Foreign,
 		FullRecompute: c.cfg.FullRecompute, Looks: c.looks, Hands: c.cfg.Hands,
 	}
 }
@@ -141,7 +141,9 @@ func (c *Core) fail(cause Cause, stage, code, reason string) {
 		c.answered(c.cell.key)
 		c.stay()
 		c.cut.reset()
-		c.cut.undone = true
+		if c.cut.undone, c.changes.head = true, true; c.cell != c.shared {
+			c.keys.halted = c.cell
+		}
 		c.life.halt("epoch_failed", fmt.Sprintf("epoch %d failed: %s; fix the cause, then restart the graph", c.epoch,
 			reason))
 	} else {

@@ -117,8 +117,7 @@ func (c *Core) sealCells(s *Seal, fresh *changes) {
 	for i := range c.shared.slots {
 		sl := &c.shared.slots[i]
 		if c.changes.slots[i] {
-			s.slots = append(s.slots, sealedSlot{i, form.Slot{Cur: sl.cur, Version: sl.version, At: sl.at.position(),
-				Pend: sl.pend}})
+			s.slots = append(s.slots, sealedSlot{i, c.sealSlot(i, sl)})
 		}
 		c.sealQueue(s, fresh, c.shared, i)
 		if c.changes.accs[i] {
@@ -227,6 +226,9 @@ func (c *Core) metaOfState(m *form.Meta) {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
 	m.Refused, m.Defaults, m.Joins = c.byOutput(c.refused), c.defaults, c.joins()
+	if k := c.keys.halted; k != nil {
+		m.Halted = string(k.key)
+	}
 }
 
 // byOutput are the counts of outputs that are not 0, by name.

@@ -87,7 +87,7 @@ func (c *Core) restoreTables() error {
 		if in.Table == nil {
 			if s := &c.shared.slots[i]; s.cur.Kind() == boundary.KindTable || s.pend != nil &&
 				s.pend.Value.Kind() == boundary.KindTable {
-				c.resetSlot(i, in.Default)
+				c.resetSlot(i, boundary.Value{})
 			}
 			continue
 		}

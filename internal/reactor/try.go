@@ -28,7 +28,7 @@ func (c *Core) Try(key boundary.Key, values []boundary.Value) (code, text string
 			v = b.Value // the newest, which the epoch would take
 		}
 		if !v.IsAbsent() {
-			c.cut.values[i], c.cut.versions[i] = v, c.stamp+1
+			c.cut.inject(i, v, c.stamp+1)
 		}
 	}
 	defer c.cut.reset()

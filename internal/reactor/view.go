@@ -203,7 +203,7 @@ func (c *Core) GetState(key boundary.Key) (State, error) {
 	st := State{Paused: c.paused, Epoch: c.epoch}
 	for i := range c.cfg.Inputs {
 		s := c.slotOf(k, i)
-		v := s.cur
+		v := c.worth(k, i)
 		if s.pend != nil {
 			v = s.pend.Value
 		}

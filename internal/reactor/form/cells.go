@@ -31,12 +31,48 @@ type Slot struct {
 	Pend    *boundary.Boundary
 	Since   uint64 // in the cells of keys only, and
 	Waits   bool   // that the key's guard was asked, and waits
+	// Given says that Cur is what has arrived, or absent because a command has taken it away. Earlier releases do not
+	// say it of what has no position, and write a default as if it had arrived.
+	Given bool
+	// Stands is the fingerprint of the default that stands for the value, for nothing has arrived; 0 for none.
+	Stands uint32
+}
+
+// FirstPrint is the least fingerprint of a default that a slot can have.
+const FirstPrint = 2
+
+// given stands in the place of an offset where a value that was given has no position.
+const given = 1
+
+// place is what stands in the place of the position. What is none has no stream; earlier releases show it in records,
+// and make nothing else of it.
+func (s *Slot) place() boundary.Position {
+	switch {
+	case s.At != (boundary.Position{}):
+		return s.At
+	case s.Given:
+		return boundary.Position{Offset: given}
+	}
+	return boundary.Position{Offset: int64(s.Stands)}
+}
+
+// placed takes in what place has said, when the value has been read.
+func (s *Slot) placed(at boundary.Position) {
+	switch {
+	case at == (boundary.Position{}):
+	case at == (boundary.Position{Offset: given}):
+		s.Given = true
+	case s.Cur.IsAbsent() && at.Stream == "":
+		s.Stands = uint32(at.Offset)
+	default:
+		s.At, s.Given = at, true
+	}
 }
 
 // AppendShared appends a slot as it stands in a cell of its own.
 func (s *Slot) AppendShared(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, s.Version)
-	dst = AppendPosition(dst, s.At)
+	dst = AppendPosition(dst, s.place())
 	dst = s.Cur.AppendBinary(dst)
 	if s.Pend == nil {
 		return append(dst, 0)
@@ -47,7 +83,10 @@ func (s *Slot) AppendShared(dst []byte) []byte {
 // ReadShared reads what AppendShared wrote.
 func ReadShared(data []byte) (Slot, error) {
 	r := Reader{Rest: data}
-	s := Slot{Version: r.Uint(), At: r.Position(), Cur: r.Value()}
+	s := Slot{Version: r.Uint()}
+	at := r.Position()
+	s.Cur = r.Value()
+	s.placed(at)
 	if r.Uint() == 1 {
 		s.Pend = r.Boundary()
 	}
@@ -64,11 +103,11 @@ const (
 
 // Append appends a slot as it stands in the cell of a key.
 func (s *Slot) Append(dst []byte) []byte {
-	has := byte(0)
+	has, at := byte(0), s.place()
 	if !s.Cur.IsAbsent() {
 		has |= hasValue
 	}
-	if s.At != (boundary.Position{}) {
+	if at != (boundary.Position{}) {
 		has |= hasPosition
 	}
 	if s.Pend != nil {
@@ -79,7 +118,7 @@ func (s *Slot) Append(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(append(dst, has), s.Version)
 	if has&hasPosition != 0 {
-		dst = AppendPosition(dst, s.At)
+		dst = AppendPosition(dst, at)
 	}
 	if has&hasValue != 0 {
 		dst = s.Cur.AppendBinary(dst)
@@ -94,12 +133,14 @@ func (s *Slot) Append(dst []byte) []byte {
 func (r *Reader) Slot() (s Slot) {
 	has := byte(r.Uint())
 	s.Version, s.Waits = r.Uint(), has&keyWaits != 0
+	var at boundary.Position
 	if has&hasPosition != 0 {
-		s.At = r.Position()
+		at = r.Position()
 	}
 	if has&hasValue != 0 {
 		s.Cur = r.Value()
 	}
+	s.placed(at)
 	if has&hasPending != 0 {
 		s.Since, s.Pend = r.Uint(), r.Boundary()
 	}

@@ -58,6 +58,7 @@ type Meta struct {
 	Letters        int64               `json:"letters,omitempty"` // the number of the last dead letter
 	Journal        int64               `json:"journal,omitempty"` // the last entry this state covers
 	Outbox         map[string]int64    `json:"outbox,omitempty"`  // by output, the last number given out
+	Halted         string              `json:"halted,omitempty"`  // the key whose epoch the graph has halted on
 	// Since is the place of what raised the flag of an input of the graph as a whole, by name, where one is up; earlier
 	// releases do not say.
 	Since map[string]uint64 `json:"since,omitempty"`

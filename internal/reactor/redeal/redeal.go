@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/form"
@@ -207,6 +208,9 @@ func (d *dealer) record(i int, epoch int64, head *checkpoint.Head) []byte {
 		}
 	}
 	for _, o := range d.old {
+		if k := boundary.Key(o.meta.Halted); k != "" && k.Shard(d.of) == i {
+			m.Halted = o.meta.Halted // where several have halted, one of them comes first
+		}
 		later(&m.LastStart, o.meta.LastStart)
 		later(&m.LastFired, o.meta.LastFired)
 		later(&m.Now, o.meta.Now)

@@ -89,7 +89,7 @@ func (d *dealer) dealShared() {
 		slot := *newest
 		if slot.Pend != nil && d.taken(in.Name) {
 			slot.Cur, slot.At, slot.Pend = slot.Pend.Value, slot.Pend.Last, nil
-			slot.Version = 2 // it has a level
+			slot.Version, slot.Given, slot.Stands = 2, true, 0 // it has a level
 		}
 		if slot.Version > 1 {
 			for n, input := range d.levels.inputs {
