@@ -291,7 +291,8 @@ type NodeCalls struct {
 	Cached   int64 `json:"cached"`
 	// BreakerOpen says that nobody is called for a while, since the last tries have failed.
 	BreakerOpen bool `json:"breaker_open"`
-	// FailedInRow are the tries that have failed since one was answered; Error is what the last one failed with.
+	// FailedInRow are the tries that have come to nothing since a server has answered with whatever is not worth
+	// another try; Error is what the last one failed with.
 	FailedInRow int    `json:"failed_in_row,omitempty"`
 	Error       string `json:"error,omitempty"`
 	// AwaitedSince is since when the next epoch waits for an answer; left out while it waits for none.

@@ -78,8 +78,8 @@ type Told struct {
 	// Open says that the breaker has calls fail at once, Trouble what the last one failed with; "" for all is well.
 	Open    bool
 	Trouble string
-	// Row is how many tries have failed since one was answered, Retrying how many calls are on their way of which a try
-	// has.
+	// Row is how many tries have come to nothing since somebody has answered, with whatever is not worth another try;
+	// Retrying is how many calls are on their way of which a try has.
 	Row, Retrying int
 	// Out is how many calls are on their way, Waiting how many wait for one of them to end; WaitedFor is since when
 	// the next epoch waits for one, zero while it does not. They are of who makes the calls.

@@ -83,7 +83,7 @@ func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) 
 		if open {
 			a := kind.Answer{Code: CodeOpen, Text: fmt.Sprintf("%s was not called: its last calls failed, and it is "+
 				"tried again in %s at most", c.base.Host, c.cfg.Breaker.Open)}
-			c.tell(&a, 0, true)
+			c.tell(&a, 0, true, false)
 			return a, nil
 		}
 		began := time.Now()
@@ -94,7 +94,7 @@ func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) 
 			return a, err
 		}
 		if !again || c.retry == (spec.Retry{}) || c.retry.Attempts > 0 && tries > c.retry.Attempts {
-			c.tell(&a, took, !c.isAnswer(a.Status) || a.Code != "")
+			c.tell(&a, took, !c.isAnswer(a.Status) || a.Code != "", again)
 			return a, nil
 		}
 		c.mu.Lock()
@@ -177,17 +177,20 @@ func (c *client) request(ctx context.Context, r *kind.Request) (a kind.Answer, a
 	return a, after, err
 }
 
-// tell notes a call that has ended.
-func (c *client) tell(a *kind.Answer, took time.Duration, failed bool) {
+// tell notes a call that has ended; again is that its last try has come to nothing, as the breaker counts it.
+func (c *client) tell(a *kind.Answer, took time.Duration, failed, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told.Calls++
 	c.told.Seconds += took.Seconds()
 	c.told.Trouble = ""
-	c.told.Row++
-	if !failed {
+	switch {
+	case again || a.Code == CodeDenied:
+		c.told.Row++
+	case a.Code != CodeOpen: // then nothing was tried
 		c.told.Row = 0
-	} else {
+	}
+	if failed {
 		c.told.Failed++
 		c.told.Trouble = troubleOf(c.base.Host, a)
 	}
