@@ -30,21 +30,28 @@ type asker struct {
 	t     *testing.T
 	store *memory.Store
 	id    checkpoint.ID
+	port  accumulator.Port
 	jobs  []func() // calls to the store that are on their way
 }
 
 func newAsker(t *testing.T, limit string, handler http.HandlerFunc) *asker {
+	t.Helper()
+	return newAskerOf(t, "sequential", "epoch_timeout: "+limit, handler)
+}
+
+// newAskerOf is newAsker with an input of some strategy, and settings of the reactor.
+func newAskerOf(t *testing.T, strategy, settings string, handler http.HandlerFunc, more ...option) *asker {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	kinds := &builtin.Kinds{}
 	kinds.Guard = outboundtest.Guard(t)
 	u, diags := kinds.Parse(fmt.Appendf(nil, `graph: g
-accumulators: { a: { strategy: sequential } }
-reactor: { epoch_timeout: %s }
+accumulators: { a: { strategy: %s } }
+reactor: { %s }
 nodes: { n: { http: { url: "%s", body: a } } }
 outputs: { o: { from: n, sink: { drop: {} } } }
-`, limit, server.URL), "g.yaml")
+`, strategy, settings, server.URL), "g.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +64,14 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		cfg := u.Reactor()
 		cfg.ID, cfg.Instance = a.id, uuid.MustParse(head.Instance)
 		cfg.Incarnation, cfg.Fence = head.Incarnation, head.Fence
+		for _, o := range more {
+			o(&cfg)
+		}
 		a.Reactor = New(Options{
 			Core: reactor.NewCore(cfg), Store: a.store, Ledger: a.store, Head: &head, Interval: time.Hour,
 			Writers: make([]*delivery.Writer, 1), Log: slog.New(slog.DiscardHandler),
-			Inbox: NewInbox([]reactor.Lane{{Name: "a", Sequential: true, Capacity: 100, MaxBytes: 1 << 20}}),
+			Inbox: NewInbox([]reactor.Lane{{Name: "a", Sequential: strategy == "sequential", Keyed: cfg.Keys != nil,
+				Capacity: 100, MaxBytes: 1 << 20}}),
 		})
 		t.Cleanup(a.desk.Close)
 	}
@@ -70,19 +81,28 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 // byHand begins, to be driven turn by turn, with one event.
 func (a *asker) byHand() {
 	a.t.Helper()
+	a.begin()
+	a.give()
+}
+
+// begin begins, to be driven turn by turn.
+func (a *asker) begin() {
+	a.t.Helper()
 	a.spawn = func(f func()) { a.jobs = append(a.jobs, f) }
 	a.started = a.Clock.Now()
 	a.nextSeal = a.started.Add(a.Interval)
 	a.Core.Start(a.Clock.Now())
-	a.give()
+	a.port = a.Inbox.Port(0)
+	a.port.Health(accumulator.Live, "", "")
 }
 
 // give hands one event over.
-func (a *asker) give() {
+func (a *asker) give() { a.hand(handoff(1, 1, 7)) }
+
+// hand hands events over.
+func (a *asker) hand(h *accumulator.Handoff) {
 	a.t.Helper()
-	port := a.Inbox.Port(0)
-	port.Health(accumulator.Live, "", "")
-	if err := port.Put(a.t.Context(), handoff(1, 1, 7)); err != nil {
+	if err := a.port.Put(a.t.Context(), h); err != nil {
 		a.t.Fatal(err)
 	}
 }

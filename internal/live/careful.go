@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
@@ -127,6 +128,19 @@ func (r *Reactor) takeBack(now time.Time) {
 	}
 	id, fence := r.Core.Config().ID, r.Core.Config().Fence
 	r.ask(takingBack, func(ctx context.Context) error { return r.Ledger.Absolve(ctx, id, fence, fence) })
+}
+
+// scouts is how many of the next epochs may be looked at ahead, for what they will ask for. Their nodes run in that, so
+// after a crash it is as many as may be tried under the note that there is, and none without one (M43).
+func (r *Reactor) scouts() int {
+	c := &r.care
+	switch {
+	case !c.on:
+		return math.MaxInt
+	case c.noted == 0:
+		return 0
+	}
+	return int(c.left)
 }
 
 // turnToTry takes the process's one place for a first epoch, or says that it is taken.

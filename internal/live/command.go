@@ -329,6 +329,7 @@ func (r *Reactor) atRest() {
 	}
 	held, _ := r.Core.Held()
 	done := r.Core.Resting() && held == 0 && r.pipe.waiting == 0 && (r.flow == nil || r.flow.Through())
+	done = done && !r.desk.Holds()
 	for _, w := range r.Writers {
 		done = w.Through() && done
 	}

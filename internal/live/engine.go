@@ -103,7 +103,7 @@ func (r host) Grant(now time.Time) int {
 func (r host) Open() bool {
 	switch r.Core.Health() {
 	case reactor.HealthLive, reactor.HealthDegraded:
-		return r.Core.DeadLettersPending() < reactor.MaxDeadLetters && r.logRoom()
+		return r.Core.DeadLettersPending() < reactor.MaxDeadLetters && r.logRoom() && !r.desk.Holds()
 	}
 	return false
 }

@@ -165,6 +165,7 @@ func (r *Reactor) sleep(now time.Time) time.Duration {
 	case r.flow != nil:
 		sooner(r.Core.WarmDue())
 		sooner(now.Add(r.flow.Waits()), !r.held)
+	case r.desk.Stands(): // what is due by time waits for the answer, too
 	case r.free && !r.held:
 		sooner(r.Core.Due())
 	default:

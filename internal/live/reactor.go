@@ -326,12 +326,15 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	if err := r.collect(now); err != nil {
 		return false, err
 	}
-	answered := r.desk.Take()
+	answered := r.desk.Take(r.engine(now))
+	if answered && r.flow != nil {
+		r.flow.Stir()
+	}
 	if busy = r.admit(now); busy {
 		r.Fail.Hit("admit")
 	}
 	busy = busy || answered
-	if !r.desk.Holds() {
+	if !r.desk.Stands() {
 		r.Core.Tick(r.engine(now))
 	}
 	for range len(r.commands) {
@@ -344,11 +347,10 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	}
 	r.rests = r.Meter.Rests()
 	fired, free := r.fire(now)
-	busy = busy || fired
 	r.free = free
-	r.desk.Look()
+	busy = r.desk.Look(r.scouts(), fireWithin) || busy || fired
 	r.lookForFull(now)
-	r.stepped(fired, free)
+	r.stepped(fired, free && !r.desk.Holds())
 	if r.disowned() {
 		return false, ErrDisowned
 	}

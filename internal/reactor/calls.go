@@ -222,10 +222,11 @@ func (c *Core) Wanted(a *Ask) bool { return c.calls != nil && c.calls.book.Wante
 func (c *Core) Brimful() bool { return c.calls != nil && c.calls.book.Full() }
 
 // Ahead are the questions of the epochs that come next, of at most so many keys, as far as they can be told before
-// those before them have run, and as far as they have not been told. A graph without keys has none.
-func (c *Core) Ahead(most int) (asks []Ask) {
-	if c.calls == nil || c.cfg.Keys == nil || !c.mayFire() {
-		return nil
+// those before them have run, and as far as they have not been told. Their nodes run for that, one epoch at least and
+// then within a time; more says that there are others. A graph without keys has none.
+func (c *Core) Ahead(most int, within time.Duration) (asks []Ask, more bool) {
+	if c.calls == nil || c.cfg.Keys == nil || most <= 0 || !c.mayFire() {
+		return nil, false
 	}
 	next := c.keys.agenda.ready.first(most)
 	if c.Brimful() {
@@ -233,18 +234,22 @@ func (c *Core) Ahead(most int) (asks []Ask) {
 			return e == c.calls.first || slices.ContainsFunc(next, func(n entry) bool { return n.k.key == e.Key() })
 		})
 		if c.Brimful() {
-			return nil
+			return nil, false
 		}
 	}
-	cell := c.cell
+	cell, began, scouted := c.cell, c.mono(), false
 	for n, e := range next {
-		c.cell = e.k
-		if a := c.calls.book.Next(e.k.key); a == nil || !a.Known {
-			asks = append(asks, c.scout(int64(n))...)
+		if a := c.calls.book.Next(e.k.key); a != nil && a.Known {
+			continue
 		}
+		if more = scouted && c.mono()-began >= int64(within); more {
+			break
+		}
+		c.cell, scouted = e.k, true
+		asks = append(asks, c.scout(int64(n))...)
 	}
 	c.cell = cell
-	return asks
+	return asks, more
 }
 
 // scout tries the epoch of the key at hand aside, behind so many others, and answers what it asks for.

@@ -171,6 +171,12 @@ func (r *rig) fired(e *answers.Epoch, v boundary.Value, replace bool) error {
 	})
 }
 
+// ahead is what the epochs ask for that come next, of so many keys.
+func (r *rig) ahead(most int) []Ask {
+	asks, _ := r.c.Ahead(most, time.Hour)
+	return asks
+}
+
 // keyedCalls drives a keyed graph that calls: how many keys it looks ahead, and in which order answers come.
 func keyedCalls(t *testing.T, seed uint64, ahead int, more ...option) (released string, r *rig, questions int) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -190,7 +196,7 @@ func keyedCalls(t *testing.T, seed uint64, ahead int, more ...option) (released 
 			return strings.Join(all, " "), r, questions
 		}
 		want := append([]Ask(nil), r.c.Asked()...)
-		for _, a := range append(want, r.c.Ahead(ahead)...) {
+		for _, a := range append(want, r.ahead(ahead)...) {
 			if id := fmt.Sprint(a.Key, a.Node, a.Request.ID()); !known[id] {
 				known[id] = true
 				questions++
@@ -251,7 +257,7 @@ func TestM28ACheckpointWhileAnEpochWaits(t *testing.T) {
 	r.fire()
 	r.reply(r.c.Asked()[0])
 	r.want(r.fire(), "") // x has asked its first question, and asks the second
-	r.want(askedFor(r.c.Ahead(4)), `"y"  2`)
+	r.want(askedFor(r.ahead(4)), `"y"  2`)
 	r.reload(map[string]checkpoint.Cell{})
 	r.start()
 	r.want(r.fire(), "")
@@ -302,5 +308,25 @@ func TestM29WhatIsFiredAnewAsksAnew(t *testing.T) {
 	replayer.Done()
 	if n := c.calls.book.Keys(); n != 0 {
 		t.Errorf("%d keys have answers of before", n)
+	}
+}
+
+// M27: what comes next is looked at within a time, one epoch at least, and it is told whether there is more.
+func TestM27AheadEndsInTime(t *testing.T) {
+	t.Parallel()
+	var mono int64
+	r := newRig(t, callGraph, keyed(nil), func(c *Config) {
+		c.Mono = func() int64 { mono += int64(time.Millisecond); return mono }
+	})
+	for _, key := range []string{"v", "w", "x", "y", "z"} {
+		r.give("a", key, 1)
+	}
+	r.fire()
+	for _, look := range []struct {
+		within time.Duration
+		want   string
+	}{{0, `"w"  1 true`}, {time.Millisecond, `"x"  1 true`}, {time.Minute, `"y"  1, "z"  1 false`}, {0, " false"}} {
+		asks, more := r.c.Ahead(100, look.within)
+		r.want(fmt.Sprint(askedFor(asks), " ", more), look.want)
 	}
 }

@@ -165,24 +165,24 @@ func TestM4AnswersAheadAreBounded(t *testing.T) {
 	}
 	before := r.c.Weigh().Queues
 	r.fire()
-	ahead := r.c.Ahead(2)
+	ahead := r.ahead(2)
 	r.want(askedFor(ahead), `"y"  1`)
 	large := bytes.Repeat([]byte("7"), 64<<20)
 	r.c.Answer(ahead[0].Key, ahead[0].Node, ahead[0].ID, &kind.Answer{Status: 200, Body: large})
 	if !r.c.Brimful() || r.c.Weigh().Queues < before+64<<20 {
 		t.Errorf("%d bytes are weighed, full %v", r.c.Weigh().Queues-before, r.c.Brimful())
 	}
-	if more := r.c.Ahead(3); more != nil {
+	if more := r.ahead(3); more != nil {
 		t.Errorf("it asks for %s", askedFor(more))
 	}
 	if !r.c.Wanted(&r.c.Asked()[0]) || r.c.Wanted(&ahead[0]) {
 		t.Error("what the next epoch waits for is not wanted, or what was answered is")
 	}
-	more := r.c.Ahead(1) // y does not come next
+	more := r.ahead(1) // y does not come next
 	if r.c.Brimful() || len(more) != 0 {
 		t.Errorf("full %v, asked %s", r.c.Brimful(), askedFor(more))
 	}
-	r.want(askedFor(r.c.Ahead(2)), `"y"  1`)
+	r.want(askedFor(r.ahead(2)), `"y"  1`)
 }
 
 // M29: an epoch that asks for nothing in the end has the now() of its first try, in a replay too.

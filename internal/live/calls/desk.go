@@ -37,9 +37,8 @@ type Desk struct {
 	// commands are commanded epochs that have missed an answer, of callers that may have gone.
 	commands []*Command
 
-	mu      sync.Mutex
-	came    []outcome     // and not taken
-	changed chan struct{} // closed when something is taken
+	mu   sync.Mutex
+	came []outcome // and not taken
 }
 
 // line is what one node calls.
@@ -82,7 +81,7 @@ func New(core *reactor.Core, wake func()) *Desk {
 	if len(callers) == 0 {
 		return nil
 	}
-	d := &Desk{core: core, wake: wake, lines: map[int]*line{}, changed: make(chan struct{}), most: time.Hour}
+	d := &Desk{core: core, wake: wake, lines: map[int]*line{}, most: time.Hour}
 	if most := core.Config().EpochTimeout; most > 0 {
 		d.most = most
 	}
@@ -96,17 +95,16 @@ func New(core *reactor.Core, wake func()) *Desk {
 	return d
 }
 
-// Take gives the core what has come, and reports whether there was something.
-func (d *Desk) Take() bool {
+// Take gives the core what has come, and reports whether there was something. Commands that wait for it are tried with
+// it: it comes before anything is admitted or fired that would change what they ask for.
+func (d *Desk) Take(now time.Time) bool {
 	if d == nil {
 		return false
 	}
 	d.forget()
 	d.mu.Lock()
-	came, changed := d.came, d.changed
-	if len(came) > 0 {
-		d.came, d.changed = nil, make(chan struct{})
-	}
+	came := d.came
+	d.came = nil
 	d.mu.Unlock()
 	if len(came) == 0 {
 		return false
@@ -122,8 +120,8 @@ func (d *Desk) Take() bool {
 	for node := range d.lines { // each by itself: the order does not matter
 		d.begin(node)
 	}
+	d.retry(now)
 	d.news = true
-	close(changed)
 	return true
 }
 
@@ -154,21 +152,25 @@ func (l *line) hasten(q question) bool {
 	return false
 }
 
-// Look asks what the core has asked for since it last fired, and what it will ask for next. While it does not fire with
-// what has come, in a pause for one, nothing more is asked.
-func (d *Desk) Look() {
+// Look asks what the core has asked for since it last fired, and what it will ask for next in so many epochs at most,
+// which are run for that: within a time, and more says that there are others. While the core does not fire with what
+// has come, in a pause for one, nothing more is asked.
+func (d *Desk) Look(most int, within time.Duration) (more bool) {
 	if d == nil {
-		return
+		return false
 	}
 	asking := d.core.Asking()
 	if asking && !d.news {
 		d.place(d.core.Asked(), false)
-		d.place(d.core.Ahead(d.ahead), true)
+		var asks []reactor.Ask
+		asks, more = d.core.Ahead(min(most, d.ahead), within)
+		d.place(asks, true)
 	}
 	for node, l := range d.lines { // each by itself: the order does not matter
 		l.notice(asking && slices.ContainsFunc(d.core.Asked(), func(a reactor.Ask) bool { return a.Node == node }),
 			d.core.Epoch())
 	}
+	return more
 }
 
 // notice notes whether the epoch behind this one waits for an answer of the node.
@@ -257,8 +259,15 @@ func (d *Desk) Waits() bool {
 	return d != nil && d.core.Asking() && !d.news && d.core.Patience() > 0
 }
 
-// Holds reports whether nothing is to be admitted: it would change what the epoch that waits has asked for.
-func (d *Desk) Holds() bool { return d != nil && d.core.Asking() && !d.core.Steady() }
+// Holds reports whether nothing is to be admitted: it would change what the epoch that waits, or a command, has asked
+// for.
+func (d *Desk) Holds() bool {
+	return d != nil && (d.core.Asking() || len(d.commands) > 0) && !d.core.Steady()
+}
+
+// Stands reports whether time is not to go on either, for what is due by it would change what the epoch that waits has
+// asked for. A command tells the time itself.
+func (d *Desk) Stands() bool { return d.Holds() && d.core.Asking() }
 
 // Tried says that the core fires now.
 func (d *Desk) Tried() {
@@ -272,13 +281,6 @@ func (d *Desk) Stir() {
 	if d != nil {
 		d.news = true
 	}
-}
-
-// coming is closed when the core is next given answers.
-func (d *Desk) coming() <-chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.changed
 }
 
 // Told is what an operator sees of the calls, by node. It may be called from any goroutine.

@@ -79,7 +79,7 @@ func TestM22CallsOfEpochsToCome(t *testing.T) {
 	}, keys)
 	tries := 0
 	for core.Epoch() < keys {
-		d.Take()
+		d.Take(core.Now())
 		if d.Waits() {
 			select {
 			case <-wake:
@@ -91,7 +91,7 @@ func TestM22CallsOfEpochsToCome(t *testing.T) {
 		for d.Tried(); core.Fire(core.Now()); {
 		}
 		tries++
-		d.Look()
+		d.Look(d.ahead, time.Hour)
 	}
 	for i, m := range core.Released() {
 		if m.Key != boundary.KeyOf(boundary.Int(int64(i))) || m.Value.String() != "7" {
@@ -116,12 +116,12 @@ func TestM22NothingIsAskedAgainBeforeItFires(t *testing.T) {
 	}, 1)
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look()
-	for !d.Take() {
+	d.Look(d.ahead, time.Hour)
+	for !d.Take(core.Now()) {
 		<-wake
 	}
 	for range 5 {
-		d.Look()
+		d.Look(d.ahead, time.Hour)
 	}
 	for _, l := range d.lines {
 		if l.under > 0 || len(l.waiting) > 0 || len(l.known) > 0 {
@@ -147,8 +147,8 @@ func TestM25ACallEndsWithItsEpoch(t *testing.T) {
 	d.most = time.Millisecond
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look()
-	for !d.Take() {
+	d.Look(d.ahead, time.Hour)
+	for !d.Take(core.Now()) {
 		<-wake
 	}
 	for _, l := range d.lines {
@@ -171,12 +171,12 @@ func TestM38ACloseWaitsForNoAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}, 10)
 	core.Fire(core.Now())
-	d.Look()
+	d.Look(d.ahead, time.Hour)
 	for range 4 {
 		<-began
 	}
 	d.Close()
-	if d.Take() {
+	if d.Take(core.Now()) {
 		t.Error("what was given up is told as an answer")
 	}
 	d.Close()
@@ -192,9 +192,9 @@ func TestNoDesk(t *testing.T) {
 	d := New(reactor.NewCore(u.Reactor()), nil)
 	d.Stir()
 	d.Tried()
-	d.Look()
+	more := d.Look(1, time.Hour)
 	d.Close()
-	if d != nil || d.Take() || d.Waits() || d.Holds() || d.Told() != nil {
+	if more || d != nil || d.Take(time.Time{}) || d.Waits() || d.Stands() || d.Holds() || d.Told() != nil {
 		t.Errorf("%+v", d)
 	}
 }
