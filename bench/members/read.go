@@ -60,6 +60,7 @@ func contenders() []contender {
 type taken struct {
 	wall         time.Duration // until the last record, from when all members could read
 	first        time.Duration // before that: from the broker's going on until each of them had read something
+	ahead        int64         // records that had been read by then
 	cpu          []time.Duration
 	broker, base time.Duration
 	own          []int64         // records of each member's own shards
@@ -182,6 +183,13 @@ func (w *world) time(ctx context.Context, all []*daemon, by *dealt, name string,
 	before, err := w.used(all)
 	if err != nil {
 		return err
+	}
+	for _, d := range all {
+		n, err := d.received(ctx)
+		if err != nil {
+			return err
+		}
+		t.ahead += n
 	}
 	began := time.Now()
 	if err := all[0].ask(ctx, "POST", "/v1/graphs/totals/resume", "", nil); err != nil {

@@ -29,7 +29,8 @@ func (c *config) print(w io.Writer, all []contender, took [][]taken) error {
 		slices.SortFunc(took[i], func(a, b taken) int { return cmp.Compare(slices.Max(a.cpu), slices.Max(b.cpu)) })
 		mid := took[i][(len(took[i])-1)/2]
 		mids[all[i].name] = mid
-		rate, busy := float64(c.events)/mid.wall.Seconds(), float64(c.events)/slices.Max(mid.cpu).Seconds()
+		events := float64(int64(c.events) - mid.ahead)
+		rate, busy := events/mid.wall.Seconds(), events/slices.Max(mid.cpu).Seconds()
 		if len(mid.cpu) == 1 {
 			wall, cpu = rate, busy
 		}
@@ -62,7 +63,7 @@ func (c *config) costs(of map[string]taken) (m costs) {
 	one := of["one"]
 	m.rest = one.rest[0].Seconds() / restFor.Seconds()
 	// micros is what the first member took for the events, in microseconds for each of the topic's.
-	micros := func(of taken) float64 { return of.cpu[0].Seconds() * 1e6 / float64(c.events) }
+	micros := func(of taken) float64 { return of.cpu[0].Seconds() * 1e6 / float64(int64(c.events)-of.ahead) }
 	m.own, m.partitioned = micros(one), micros(of["one, partitioned"])
 	few := of["1:16"]
 	share := float64(few.own[0]) / float64(c.events)

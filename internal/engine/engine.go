@@ -189,7 +189,6 @@ func (e *Engine) Open(ctx context.Context) error {
 		e.memory.Run(ctx, e.cfg.Memory, e.cfg.Quotas.Crowd)
 		return nil
 	})
-	e.group.Go(e.ctx, "declarations", e.follow)
 	if e.cfg.Quotas.Bounds() {
 		e.group.Go(e.ctx, "quotas", e.keepQuotas)
 	}
@@ -221,6 +220,8 @@ func (e *Engine) Open(ctx context.Context) error {
 		e.adopt(m)
 		done()
 	}
+	// What another daemon has changed meanwhile is looked at now: before, a graph that is not there yet would begin twice.
+	e.group.Go(e.ctx, "declarations", e.follow)
 	return nil
 }
 

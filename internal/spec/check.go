@@ -348,16 +348,16 @@ func (d *draft) checkRoute(v value, n *Node, route string) {
 		decode.Quote(node), decode.Quote(wanted), strings.Join(names, ", "))
 }
 
-// checkOutputs checks where outputs come from, and that no two of them write the
-// same value to the same file, which would hold every line twice.
+// checkOutputs checks where outputs come from, and that no two of them write the same value to the same file, which would
+// hold every line twice. With a condition each they do not, as far as can be seen.
 func (d *draft) checkOutputs(names []string) {
 	g := d.Graph
 	known := make(map[string]bool, len(names))
 	for _, n := range names {
 		known[n] = true
 	}
-	type line struct{ from, where, path string }
-	written := make(map[line]string)
+	type line struct{ from, path string }
+	written := make(map[line][]*Output)
 	for i := range g.Outputs {
 		o, v := &g.Outputs[i], d.links.outputs[i]
 		if o.From != "" && !known[o.From] {
@@ -370,13 +370,15 @@ func (d *draft) checkOutputs(names []string) {
 		if o.From == "" || path == "" {
 			continue
 		}
-		this := line{o.From, o.Where.Text, path}
-		if first, ok := written[this]; ok {
-			d.Report(v.Name(), decode.CodeDuplicateOutput, "",
-				"the output %s writes the same value to the same file; remove one", decode.Quote(first))
-			continue
+		this := line{o.From, path}
+		for _, other := range written[this] {
+			if where := other.Where.Text; where == "" || o.Where.Text == "" || where == o.Where.Text {
+				d.Report(v.Name(), decode.CodeDuplicateOutput, "", "the output %s writes the same value to the same file; "+
+					"remove one, or give each a where of its own", decode.Quote(other.Name))
+				break
+			}
 		}
-		written[this] = o.Name
+		written[this] = append(written[this], o)
 	}
 }
 

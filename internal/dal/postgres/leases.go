@@ -19,10 +19,15 @@ const (
 		started, drained, leaving, peer) VALUES ($1, $2, $3,
 		clock_timestamp() + $4 * interval '1 microsecond', $5, $6, $7, $8, $9,
 		coalesce((SELECT drained FROM member_drain WHERE member = $5), false), $10, $11)`
-	// It answers with the leases that have expired, the owner's own never among them.
-	pgRenewLease = `UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond' WHERE owner = $1
-		RETURNING (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
-			WHERE expires_at <= clock_timestamp() AND owner <> $1), ` + schema.Said
+	// It answers with the leases that have expired, the owner's own never among them. A daemon of a release that has no
+	// member_drain says of the lease alone that its member is drained: what the lease says is the later word.
+	pgRenewLease = `WITH renewed AS (UPDATE lease SET expires_at = clock_timestamp() + $2 * interval '1 microsecond'
+			WHERE owner = $1 RETURNING member, drained),
+		said AS (INSERT INTO member_drain (member, drained) SELECT member, drained FROM renewed r
+			WHERE drained <> coalesce((SELECT d.drained FROM member_drain d WHERE d.member = r.member), false)
+			ON CONFLICT (member) DO UPDATE SET drained = excluded.drained, said = excluded.said)
+		SELECT (SELECT version FROM declaration_change), ARRAY (SELECT owner FROM lease
+			WHERE expires_at <= clock_timestamp() AND owner <> $1), ` + schema.Said + ` FROM renewed`
 	pgHasLease = `SELECT EXISTS (SELECT FROM lease WHERE owner = $1)`
 	// A backend of a dead owner may hold locks while its daemon hangs: they are ended first, in the same statement,
 	// for what stands still meanwhile waits for the answer. An owner that has renewed in between is looked at again

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -140,6 +141,26 @@ func TestM55LeaseOfTheReleaseBefore(t *testing.T) {
 	}
 	if err := b.Drain(t.Context(), "old/1", true); err != nil {
 		t.Errorf("drain: %v", err)
+	}
+	// What it says of another member it says of the lease alone, and that is carried over to the next one.
+	renew(t, b, time.Minute)
+	for _, drained := range []bool{true, false} {
+		if _, err := b.exec(t.Context(), b.control, "UPDATE lease SET drained = $1 WHERE member = 'b'", drained); err != nil {
+			t.Fatal(err)
+		}
+		renew(t, b, time.Minute)
+		if _, err := b.exec(t.Context(), b.control, "DELETE FROM lease WHERE owner = $1", b.owner()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.RenewLease(t.Context(), time.Minute); !errors.Is(err, checkpoint.ErrLeaseLost) {
+			t.Fatalf("a lease that is gone: %v", err)
+		}
+		renew(t, b, time.Minute)
+		r, err := b.Roster(t.Context())
+		if i := slices.IndexFunc(r.Members, func(m checkpoint.Member) bool { return m.ID == "b" }); err != nil || i < 0 ||
+			r.Members[i].Drained != drained {
+			t.Errorf("%v: %+v, %v", drained, r.Members, err)
+		}
 	}
 }
 

@@ -123,6 +123,9 @@ func TestM29WhatAllShardsHaveIsDurable(t *testing.T) {
 			wait.Go(func() { _ = source.Run(ctx, nil, &shard{at: map[string]boundary.Position{}}) })
 		}
 		settle()
+		if !all[0].Mirrors() || !all[1].Mirrors() {
+			t.Error("the shards say nothing of what they have durable, though somebody is told")
+		}
 		all[0].Durable([]boundary.Position{at(0, 10), at(1, 10)})
 		all[1].Durable([]boundary.Position{at(1, 20), at(0, 5)})
 		all[0].Durable([]boundary.Position{at(0, 30), at(1, 30)})
