@@ -220,7 +220,7 @@ func (e *Engine) Open(ctx context.Context) error {
 		e.adopt(m)
 		done()
 	}
-	// What another daemon has changed meanwhile is looked at now: before, a graph that is not there yet would begin twice.
+	// What another daemon has changed meanwhile is looked at now: a graph that was not there yet would begin twice.
 	e.group.Go(e.ctx, "declarations", e.follow)
 	return nil
 }

@@ -143,16 +143,25 @@ func (c *Core) leaveSides() {
 }
 
 func (c *Core) leaveSide(i int, b *boundary.Boundary) {
-	c.deadLetter(i, b, "join", "input_joined", "it waited when its input became a side of a join, or of another", 0)
+	c.deadLetter(i, b, "join", "input_joined",
+		"it waited when its input became a side of a join, of another, or of none", 0)
 }
 
-// joins are the identities of the graph's joins by name.
+// joins are the identities of the joins that take inputs, by the name of the input.
 func (c *Core) joins() map[string]string {
 	identities := make(map[string]string)
-	for _, s := range c.stages.All() {
-		if in := &c.cfg.Inputs[s.Input]; s.Joins {
-			identities[in.Name] = in.Identity
+	for i := range c.cfg.Inputs {
+		if identity := c.joinOf(i); identity != "" {
+			identities[c.cfg.Inputs[i].Name] = identity
 		}
 	}
 	return identities
+}
+
+// joinOf is the identity of the join that takes input i, "" where none does.
+func (c *Core) joinOf(i int) string {
+	if s := c.stages.Takes(i); s != nil {
+		return c.cfg.Inputs[s.Input].Identity
+	}
+	return ""
 }

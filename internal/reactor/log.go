@@ -21,7 +21,7 @@ import (
 const (
 	logBegin  = 'B' // a start: incarnation, plan hash
 	logClock  = 'C' // what follows, up to the next start, goes by the event clock
-	logJoin   = 'J' // name, identity: a join that there is, up to the next start
+	logJoin   = 'J' // input, identity: the join that takes the input, up to the next start
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
 	logTable  = 'G' // now, input, identity, changes: of the table that the handoff behind it refers to
 	logLate   = 'L' // now, input, boundaries: late events of the handoff before

@@ -26,7 +26,7 @@ type Replayer struct {
 	// clock is the one that the entries at hand go by. Times of the other clock mean nothing: what
 	// was admitted then is admitted at the present instant, and nothing else is replayed.
 	clock string
-	joins map[string]string // that the entries at hand were admitted to: their identities by name
+	joins map[string]string // that the entries at hand were admitted to: their identities, by the name of the input
 	// AdmitOnly takes in what was admitted and runs no epoch of it: the epochs that were
 	// recorded cannot be run again. Their numbers are not used again.
 	AdmitOnly bool
@@ -253,15 +253,15 @@ func (r *Replayer) admit(now time.Time, in *form.Reader) error {
 }
 
 // leave takes out what was admitted to another join than the one that takes input i now, or to none: its key is of
-// something else, and so may its time be (see [Core.leaveSides]).
+// something else, and so may its time be (see [Core.leaveSides]). What was admitted to a join where none takes it now
+// has a key that is none of the graph's; in a graph without keys it is what the input hands over.
 func (r *Replayer) leave(i int, h *accumulator.Handoff) (left []boundary.Boundary) {
-	s := r.c.stages.Takes(i)
-	if s == nil || r.plan == r.c.cfg.PlanHash {
+	c := r.c
+	was, is := r.joins[c.cfg.Inputs[i].Name], c.joinOf(i)
+	if r.plan == c.cfg.PlanHash || was == is || is == "" && c.ownsShared(i) {
 		return nil
 	}
-	if join := &r.c.cfg.Inputs[s.Input]; r.joins[join.Name] != join.Identity {
-		left, h.Boundaries = h.Boundaries, nil
-	}
+	left, h.Boundaries = h.Boundaries, nil
 	return left
 }
 

@@ -348,8 +348,8 @@ func (d *draft) checkRoute(v value, n *Node, route string) {
 		decode.Quote(node), decode.Quote(wanted), strings.Join(names, ", "))
 }
 
-// checkOutputs checks where outputs come from, and that no two of them write the same value to the same file, which would
-// hold every line twice. With a condition each they do not, as far as can be seen.
+// checkOutputs checks where outputs come from, and that no two of them write the same value to the same file, which
+// would hold every line twice. With a condition each they do not, as far as can be seen.
 func (d *draft) checkOutputs(names []string) {
 	g := d.Graph
 	known := make(map[string]bool, len(names))
@@ -373,8 +373,8 @@ func (d *draft) checkOutputs(names []string) {
 		this := line{o.From, path}
 		for _, other := range written[this] {
 			if where := other.Where.Text; where == "" || o.Where.Text == "" || where == o.Where.Text {
-				d.Report(v.Name(), decode.CodeDuplicateOutput, "", "the output %s writes the same value to the same file; "+
-					"remove one, or give each a where of its own", decode.Quote(other.Name))
+				d.Report(v.Name(), decode.CodeDuplicateOutput, "", "the output %s writes the same value to the same "+
+					"file; remove one, or give each a where of its own", decode.Quote(other.Name))
 				break
 			}
 		}

@@ -117,3 +117,47 @@ func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// M33: what the journal has of a side of a join that is none any more is what the input hands over. In a graph with
+// keys it has the key of the join, which is none of the graph's now: it is left as a dead letter there.
+func TestM33WhatWasASideIsLeftWhereItHasAnotherKey(t *testing.T) {
+	t.Parallel()
+	read := func(text string) *compile.Unit {
+		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	for name, c := range map[string]struct {
+		first, now   string
+		queued, left int64
+	}{
+		"without keys": {joinedOn, notJoined, 3, 0},
+		"with keys":    {joinedOn + "reactor: { key: order }\n", notJoined + "reactor: { key: at }\n", 0, 3},
+		"never a side": {notJoined + "reactor: { key: at, when_all: [a, b] }\n",
+			notJoined + "reactor: { key: at, when_any: [a, b] }\n", 3, 0},
+	} {
+		for _, sealed := range []bool{false, true} {
+			j := newJournaled(t, read(c.first))
+			if sealed {
+				j.core.DrainJournal() // that it has begun
+				j.seal()
+			}
+			j.takeInto(0, 100, order("x", 100))
+			j.takeInto(1, 101, order("x", 101))
+			j.takeInto(0, 102, order("y", 102))
+			j.u = read(c.now)
+			core := j.replayed()
+			a, b := core.Books(0), core.Books(1)
+			if a.Queued+b.Queued != c.queued || a.DeadLettered+b.DeadLettered != c.left {
+				t.Errorf("%s, sealed %t: %+v, %+v", name, sealed, a, b)
+			}
+			for _, l := range core.Seal(core.Now()).Commit().DeadLetters {
+				if l.Code != "input_joined" || l.Stage != "join" {
+					t.Errorf("%s: %+v", name, l)
+				}
+			}
+		}
+	}
+}

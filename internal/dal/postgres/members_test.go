@@ -145,7 +145,8 @@ func TestM55LeaseOfTheReleaseBefore(t *testing.T) {
 	// What it says of another member it says of the lease alone, and that is carried over to the next one.
 	renew(t, b, time.Minute)
 	for _, drained := range []bool{true, false} {
-		if _, err := b.exec(t.Context(), b.control, "UPDATE lease SET drained = $1 WHERE member = 'b'", drained); err != nil {
+		_, err := b.exec(t.Context(), b.control, "UPDATE lease SET drained = $1 WHERE member = 'b'", drained)
+		if err != nil {
 			t.Fatal(err)
 		}
 		renew(t, b, time.Minute)
@@ -157,8 +158,8 @@ func TestM55LeaseOfTheReleaseBefore(t *testing.T) {
 		}
 		renew(t, b, time.Minute)
 		r, err := b.Roster(t.Context())
-		if i := slices.IndexFunc(r.Members, func(m checkpoint.Member) bool { return m.ID == "b" }); err != nil || i < 0 ||
-			r.Members[i].Drained != drained {
+		i := slices.IndexFunc(r.Members, func(m checkpoint.Member) bool { return m.ID == "b" })
+		if err != nil || i < 0 || r.Members[i].Drained != drained {
 			t.Errorf("%v: %+v, %v", drained, r.Members, err)
 		}
 	}

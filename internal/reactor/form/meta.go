@@ -62,7 +62,7 @@ type Meta struct {
 	// Since is the place of what raised the flag of an input of the graph as a whole, by name, where one is up; earlier
 	// releases do not say.
 	Since map[string]uint64 `json:"since,omitempty"`
-	// Joins are the identities of the graph's joins, by name.
+	// Joins are the identities of the joins that take inputs, by the name of the input.
 	Joins map[string]string `json:"joins,omitempty"`
 	// Defaults are fingerprints of what stood for inputs before something had arrived, by name; those of
 	// earlier releases are not known.

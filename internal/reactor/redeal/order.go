@@ -44,6 +44,11 @@ func (d *dealer) number() {
 			note(q.Seq, form.Never)
 			note(q.Since, q.At)
 		}
+		for k := range d.g.Inputs {
+			if shard, seq, waits := d.lined(&d.g.Inputs[k]); waits && shard == i {
+				note(seq, form.Never)
+			}
+		}
 		seqs := make([]uint64, 0, len(at))
 		for seq := range at {
 			seqs = append(seqs, seq)

@@ -1,6 +1,7 @@
 package redeal
 
 import (
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -17,6 +18,73 @@ func stands(offset int64) Shard {
 	a := form.Account{Identity: "a", Mark: accumulator.Mark{Positions: at}}
 	return Shard{Head: checkpoint.Head{Meta: m.Append(nil)},
 		Cells: []checkpoint.Cell{{Kind: form.CellAccount, Name: "a", Data: a.Append(nil, false)}}}
+}
+
+// halts is a shard of two that has halted on a key, and in which an event waits in a key since seq, which is behind the
+// value that waits for all keys since that place in line.
+func halts(on boundary.Key, seq, since uint64) Shard {
+	m := form.Meta{Shards: 2, Plan: "p", Halted: string(on), Since: map[string]uint64{"all": since}, Admitted: seq,
+		Joins: map[string]string{"left": "j", "right": "j"}, Defaults: map[string]uint64{"all": 7}}
+	b := func(n int64) *boundary.Boundary { return &boundary.Boundary{Value: boundary.Int(n), Events: 1} }
+	slot := form.Slot{Version: 1, Stands: form.FirstPrint, Pend: b(1)}
+	key := form.KeyHead{Layout: 1, Arrival: seq, At: [4]int64{form.Never, form.Never, form.Never, form.Never}}
+	at := form.Queued{B: b(2), Seq: seq, Since: seq, At: form.Never}
+	layout := form.AppendText(binary.AppendUvarint(form.AppendText(nil, "key"), 1), "one")
+	own := new(form.Slot).Append(key.Append(nil))
+	return Shard{Head: checkpoint.Head{Meta: m.Append(nil)}, Cells: []checkpoint.Cell{
+		{Kind: form.CellLayout, Name: "1", Data: layout},
+		{Kind: form.CellInput, Name: "all", Data: slot.AppendShared(nil)},
+		{Kind: form.CellKey, Key: string(on), Data: binary.AppendUvarint(own, 0)},
+		{Kind: form.CellQueue, Name: form.QueueName("one", seq), Key: string(on), Data: at.Append(nil)},
+	}}
+}
+
+// M54, M21, M33: what a head says of the graph goes with its keys and with what all of them share: the key that a graph
+// has halted on to the shard that has it, the place in line of what waits for all keys, as it is counted now, and what
+// stood for inputs and took them, which an update asks for.
+func TestM54HeadsGoWithTheirKeys(t *testing.T) {
+	t.Parallel()
+	g := &Graph{Inputs: []Input{{Name: "all", Global: true}, {Name: "one"}}}
+	old := []Shard{halts("x", 10, 4), halts("y", 20, 30)}
+	for _, of := range []int{1, 2, 3, 7} {
+		commits, err := Deal(g, old, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		halted := map[boundary.Key]bool{}
+		for i := range of {
+			m, _, err := form.ReadMeta(commits[i].Meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := boundary.Key(m.Halted); k != "" {
+				halted[k] = true
+				if k.Shard(of) != i {
+					t.Errorf("of %d: shard %d has halted on %s, which is of shard %d", of, i, k, k.Shard(of))
+				}
+			}
+			if m.Defaults["all"] != 7 || m.Joins["left"] != "j" || m.Joins["right"] != "j" {
+				t.Errorf("of %d: shard %d says of defaults %v and of joins %v", of, i, m.Defaults, m.Joins)
+			}
+			since, waits := m.Since["all"]
+			for _, cell := range commits[i].Cells {
+				if cell.Kind != form.CellQueue || cell.Data == nil {
+					continue
+				}
+				// The first shard has it from before its key, and the first of those that have read equally far counts.
+				if q, _, err := form.ReadQueued(&cell); err != nil || cell.Key == "x" && since >= q.Since {
+					t.Errorf("of %d: it waits since %d, and the event behind it since %d: %v", of, since, q.Since, err)
+				}
+			}
+			if !waits || since == 0 || since > m.Admitted {
+				t.Errorf("of %d: shard %d says that it waits since %d (%t), of %d", of, i, since, waits, m.Admitted)
+			}
+		}
+		apart := boundary.Key("x").Shard(of) != boundary.Key("y").Shard(of)
+		if len(halted) == 0 || apart && len(halted) < 2 {
+			t.Errorf("of %d: %v", of, halted)
+		}
+	}
 }
 
 // M54: shards that have not read equally far are not put together, for an event would be taken in twice or never.

@@ -79,6 +79,33 @@ func (d *dealer) taken(input string) bool {
 	return false
 }
 
+// lined is the place in line of what waits of an input that all share, and the old shard whose place it is; ok is false
+// where nothing waits, or an earlier release has not said.
+func (d *dealer) lined(in *Input) (shard int, seq uint64, ok bool) {
+	o := d.furthest(in.Name)
+	if !in.Global || o == nil || o.shared[in.Name].Pend == nil || d.taken(in.Name) {
+		return 0, 0, false
+	}
+	seq, ok = o.meta.Since[in.Name]
+	return slices.Index(d.old, o), seq, ok
+}
+
+// places are the places in line of what waits for all keys, by input, as the new shards number them; nil for none.
+func (d *dealer) places() (since map[string]uint64) {
+	for k := range d.g.Inputs {
+		in := &d.g.Inputs[k]
+		shard, seq, ok := d.lined(in)
+		if !ok {
+			continue
+		}
+		if since == nil {
+			since = make(map[string]uint64)
+		}
+		since[in.Name] = d.seqs.of[shard][seq]
+	}
+	return since
+}
+
 // dealShared gives each new shard what all keys share: the newest, taken where any old shard has taken it.
 func (d *dealer) dealShared() {
 	for _, in := range d.g.Inputs {
