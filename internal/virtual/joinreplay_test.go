@@ -135,8 +135,8 @@ func TestM33WhatWasASideIsLeftWhereItHasAnotherKey(t *testing.T) {
 	}{
 		"without keys": {joinedOn, notJoined, 3, 0},
 		"with keys":    {joinedOn + "reactor: { key: order }\n", notJoined + "reactor: { key: at }\n", 0, 3},
-		"never a side": {notJoined + "reactor: { key: at, when_all: [a, b] }\n",
-			notJoined + "reactor: { key: at, when_any: [a, b] }\n", 3, 0},
+		"never a side": {notJoined + "reactor: { key: at, when: all }\n",
+			notJoined + "reactor: { key: at, when: any }\n", 3, 0},
 	} {
 		for _, sealed := range []bool{false, true} {
 			j := newJournaled(t, read(c.first))
