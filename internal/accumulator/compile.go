@@ -82,6 +82,7 @@ type Program struct {
 	spoils    bool // see CompileOptions.Spoil
 	dates     bool // see CompileOptions.Dates
 	side      bool // of a join
+	joins     bool // it is a join
 	dealtBy   partitioner.Function
 }
 
@@ -92,7 +93,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		name:     a.Name,
 		capacity: a.Capacity, capacityBytes: a.CapacityBytes,
 		maxEventBytes: o.MaxEventBytes, vars: o.Vars, spoils: o.Spoil, dates: o.Dates,
-		side: a.JoinedBy != "", dealtBy: o.DealtBy,
+		side: a.JoinedBy != "", joins: a.Joins(), dealtBy: o.DealtBy,
 	}
 	if p.maxEventBytes <= 0 {
 		p.maxEventBytes = DefaultMaxEventBytes

@@ -47,25 +47,25 @@ type Outcome struct {
 // out. It has no goroutine and no clock, and does the same for the same calls. One
 // goroutine owns it.
 type Core struct {
-	p       *Program
-	lim     Limits
-	in      *intake
-	fold    fold.Fold
-	folding fold.Input // the event that is being folded; reused
-	mark    Mark       // without State, which is the fold's
-	shared  bool       // mark.Positions is in somebody else's hands: copy before writing
-	moved   int        // which of mark.Positions moved last: events come by stream
-	out     []boundary.Boundary
-	array   []boundary.Boundary // the whole array that out is the rest of
-	slab    int                 // how many boundaries to allocate next; 0: minSlab
-	letters []checkpoint.DeadLetter
-	late    []boundary.Boundary // see Handoff.Late
-	changed bool                // since the last Drain
-	// ephemeral: see Ephemeral.
-	ephemeral bool
-	others    int64          // events of the input that other Cores take
-	failures  *fold.Failures // of the fold; nil: it cannot fail
-	hands     fold.Handing   // the fold, if it is one
+	p         *Program
+	lim       Limits
+	in        *intake
+	fold      fold.Fold
+	folding   fold.Input // the event that is being folded; reused
+	mark      Mark       // without State, which is the fold's
+	shared    bool       // mark.Positions is in somebody else's hands: copy before writing
+	moved     int        // which of mark.Positions moved last: events come by stream
+	out       []boundary.Boundary
+	array     []boundary.Boundary // the whole array that out is the rest of
+	slab      int                 // how many boundaries to allocate next; 0: minSlab
+	letters   []checkpoint.DeadLetter
+	late      []boundary.Boundary // see Handoff.Late
+	heard     []fold.Heard        // since the last handoff, see Pass
+	changed   bool                // since the last Drain
+	ephemeral bool                // see Ephemeral
+	others    int64               // events of the input that other Cores take
+	failures  *fold.Failures      // of the fold; nil: it cannot fail
+	hands     fold.Handing        // the fold, if it is one
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
@@ -259,7 +259,7 @@ func (c *Core) Drain(h *Handoff) bool {
 		h.Boundaries = c.hands.Hand(nil)
 	}
 	h.DeadLetters, c.letters = c.letters, nil
-	h.Late, c.late = c.late, nil
+	h.Late, h.Heard, c.late, c.heard = c.late, c.heard, nil, nil
 	h.Mark = c.mark
 	h.Mark.Counters.Open, h.Mark.Late = c.fold.Open(), c.Late()
 	if !c.ephemeral {

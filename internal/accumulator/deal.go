@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // Undealt says why one event does not tell the key of what comes of it, and what to do about it (M49); "" when it
@@ -137,8 +138,14 @@ func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	in.dated, in.of = dated, ev
 	switch {
 	case in.p.side: // the join goes by the times of all of its events
-		if _, keep, bad := in.value(ev); bad != nil || !keep {
+		_, keep, bad := in.value(ev)
+		if bad != nil || !keep {
 			return -1, false
+		}
+		if in.facts.At = in.dated.At; in.facts.At == timeline.Never {
+			if in.facts.At, bad = in.when(); bad != nil {
+				return -1, false
+			}
 		}
 		return in.p.dealtBy.Shard(in.keys.text, n), true
 	case in.p.folds == nil:
@@ -188,6 +195,10 @@ func (d *Dealer) passed(ev *boundary.Event) bool {
 // grouped is the shard of the group whose key is among the facts; -1 where it cannot be said.
 func (d *Dealer) grouped(n int) int {
 	key := d.in.facts.Key
+	if d.in.p.joins { // its key is what its sides were dealt by, however the reactor's reads it
+		d.text = append(d.text[:0], boundary.KeyOf(key)...)
+		return d.in.p.dealtBy.Shard(d.text, n)
+	}
 	if d.made == nil {
 		d.text = key.AppendJSON(d.text[:0])
 		return d.in.p.dealtBy.Shard(d.text, n)
@@ -230,8 +241,14 @@ func (c *Core) Elsewhere(now time.Time, stream string, at, number int64) {
 // Pass takes note of an event that another Core folds. It is in none of the books here; its position is passed, so
 // that what this Core has done is never done again.
 func (c *Core) Pass(now time.Time, ev *boundary.Event, f fold.Fate) {
+	if c.p.side && c.in.of == ev && c.in.dated.At != timeline.Never { // its turn may have come at another time
+		f.At = c.in.dated.At
+	}
 	c.in.of = nil
-	if f.Vouched {
+	switch {
+	case f.Vouched && c.p.side:
+		c.heard = fold.Hear(c.heard, len(c.out), min(f.At, now.UnixNano()))
+	case f.Vouched:
 		c.Elsewhere(now, ev.Pos.Stream, f.At, c.mark.Counters.Received)
 	}
 	c.moveTo(ev.Pos)

@@ -134,7 +134,7 @@ func (c *Core) DrainPart(h *Handoff) bool {
 		h.Boundaries = handed
 	}
 	h.DeadLetters, c.letters = c.letters, nil
-	h.Late, c.late = c.late, nil
+	h.Late, h.Heard, c.late, c.heard = c.late, c.heard, nil, nil
 	h.Mark = Mark{}
 	return true
 }

@@ -28,7 +28,7 @@ func (c *Core) GoBack(m Moment) {
 		c.fold.Resume(m.state)
 	}
 	clear(c.out)
-	c.out, c.letters, c.late, c.changed = c.out[:0], nil, nil, true
+	c.out, c.letters, c.late, c.heard, c.changed = c.out[:0], nil, nil, nil, true
 }
 
 // Restore goes on where a mark left off: state is its encoded State, nil when it had none. It is called before the

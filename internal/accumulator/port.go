@@ -70,8 +70,10 @@ type Handoff struct {
 	// Late are events that the fold did not take and that go to the input of its own, as a window's
 	// late events do. They account for no events: the books here count them as filtered.
 	Late []boundary.Boundary
-	Mark Mark
-	Keys []checkpoint.PushKey // of pushes with an Idempotency-Key
+	// Heard is of a side of a join how far the events of other shards have come: along Before.
+	Heard []fold.Heard
+	Mark  Mark
+	Keys  []checkpoint.PushKey // of pushes with an Idempotency-Key
 }
 
 // Ticket waits until a handoff is durable; see [pushkey.Ticket].

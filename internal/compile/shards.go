@@ -124,9 +124,6 @@ func (u *Unit) OneLive() string {
 	}
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
-		if a.Joins() {
-			return a.Name + " is a join, whose shards live are not supported by this version yet"
-		}
 		origin := a.Source.Origin()
 		if _, _, fed := origin.Graph(); fed {
 			return a.Name + " is fed by another graph"

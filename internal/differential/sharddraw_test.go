@@ -96,6 +96,9 @@ func (w *wide) unbound(r tree) {
 // What goes to files goes to a sink that the program has: files are written by one.
 func newLiveDealt(seed uint64) *wide {
 	w := newDealt(seed)
+	if seed%5 == 1 {
+		w = newDealtJoin(seed)
+	}
 	if w.arrival {
 		return nil // when something arrives is another time in each life
 	}

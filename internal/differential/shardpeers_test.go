@@ -170,8 +170,15 @@ func (p *peers) come(ctx context.Context, events int64, of string, done func(sum
 	})
 }
 
-// taken is what was received, but for what was turned away and came again.
-func taken(sum *api.GraphSummary) int64 { return sum.Counters.Received - sum.Counters.Rejected }
+// taken is what was received, but for what was turned away and came again, and for what joins have of their sides.
+func taken(sum *api.GraphSummary) (n int64) {
+	for i := range sum.Accumulators {
+		if a := &sum.Accumulators[i]; a.From == "" {
+			n += a.Counters.Received - a.Counters.Rejected
+		}
+	}
+	return n
+}
 
 // moved is what two processes say that are drained and killed in turn, of which the first input is a topic and the
 // others are pushed. Each instant comes when the one before is in all shards.

@@ -27,12 +27,17 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 	c.advance(now)
 	c.unlock()
 	c.pass(i, h.Boundaries)
+	c.logHeard(i, h.Heard)
 	c.logAdmit(i, h, conflated)
 	if c.cfg.Inputs[i].Table != nil {
 		c.takeTable(i, h)
 	}
 	c.expire()
-	c.admitTo(i, h.Boundaries)
+	if len(h.Heard) > 0 {
+		c.join(c.stages.Takes(i), i, h.Boundaries, h.Heard)
+	} else {
+		c.admitTo(i, h.Boundaries)
+	}
 	if len(h.Late) > 0 {
 		c.admitTo(c.input(c.cfg.Inputs[i].LateTo), h.Late)
 	}
@@ -48,7 +53,7 @@ func (c *Core) admitTo(i int, bs []boundary.Boundary) {
 	switch {
 	case i < 0: // replayed into a graph that no longer has it
 	case c.stages.Takes(i) != nil:
-		c.join(c.stages.Takes(i), i, bs)
+		c.join(c.stages.Takes(i), i, bs, nil)
 	case c.cfg.Keys != nil && !c.isShared(i):
 		c.admitKeyed(i, bs)
 	default:

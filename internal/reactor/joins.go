@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/boundary"
 )
@@ -58,9 +59,16 @@ func (c *Core) passed(s *stage.Stage) {
 	}
 }
 
-// join gives a join what input i has handed over.
-func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary) {
+// join gives a join what input i has handed over, and how far the events of other shards had come in between.
+func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary, heard []fold.Heard) {
+	hear := func(n int) {
+		for len(heard) > 0 && heard[0].Before <= n {
+			s.HeardOf(i, heard[0].At)
+			heard = heard[1:]
+		}
+	}
 	for n := range bs {
+		hear(n)
 		b := &bs[n]
 		if bad := s.TakeSide(c.now, i, b); bad != nil {
 			c.deadLetter(i, b, bad.Stage, bad.Code, bad.Text, 0)
@@ -70,6 +78,7 @@ func (c *Core) join(s *stage.Stage, i int, bs []boundary.Boundary) {
 		c.owed[i].add(b)
 		c.handStage(s, 0) // before the next, as where it is of another shard
 	}
+	hear(len(bs))
 	c.changes.accs[s.Input] = true
 }
 

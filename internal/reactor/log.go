@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor/form"
@@ -37,6 +38,7 @@ const (
 	logFollow = 'f' // now, input, time: a stage has come to that time
 	logOpen   = 'O' // the instant that is open at the end of the entry; without it none is
 	logAnswer = 'N' // now, key, node, digest of the question, the epoch's now, answer: the next fire of the key has it
+	logHeard  = 'H' // now, input, n times place and time: of other shards, in what is admitted next of the input
 	logFeed   = 'E' // now, input, time, raw, origin: an event of a stage that is not its node's
 	// and logStop, see stopped.go
 )
@@ -183,6 +185,13 @@ func (c *Core) logAdmit(i int, h *accumulator.Handoff, conflated int64) {
 		}
 		c.journal.buf = dst
 	}
+}
+
+func (c *Core) logHeard(i int, heard []fold.Heard) {
+	if len(heard) == 0 || !c.logging() {
+		return
+	}
+	c.journal.buf = form.AppendHeard(form.AppendText(c.note(logHeard), c.cfg.Inputs[i].Name), heard)
 }
 
 func (c *Core) logTick() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor/form"
@@ -34,6 +35,9 @@ type Replayer struct {
 	entries, epochs int64
 	anew            bool // something was taken in under another plan
 	highest         int64
+
+	heard   []fold.Heard // see logHeard, and
+	heardOf int          // of which input
 }
 
 // NewReplayer makes a replayer; head is what the core was restored from.
@@ -117,6 +121,9 @@ func (r *Replayer) call(kind byte, in *form.Reader) error {
 		}
 	case logAdmit:
 		return r.admit(now, in)
+	case logHeard:
+		r.heardOf = r.c.input(in.Text())
+		r.heard = in.Heard()
 	case logTable:
 		return r.table(in)
 	case logLate:
@@ -240,6 +247,10 @@ func (r *Replayer) admit(now time.Time, in *form.Reader) error {
 	if i < 0 {
 		return nil // an input that the declaration no longer has
 	}
+	if r.heardOf == i && r.c.Joined(i) {
+		h.Heard = r.heard
+	}
+	r.heard, r.heardOf = nil, noInput
 	r.c.resolve(i, h)
 	left := r.leave(i, h)
 	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
@@ -261,7 +272,7 @@ func (r *Replayer) leave(i int, h *accumulator.Handoff) (left []boundary.Boundar
 	if r.plan == c.cfg.PlanHash || was == is || is == "" && c.ownsShared(i) {
 		return nil
 	}
-	left, h.Boundaries = h.Boundaries, nil
+	left, h.Boundaries, h.Heard = h.Boundaries, nil, nil
 	return left
 }
 

@@ -114,6 +114,9 @@ func (c *Core) Look() View {
 			Dirty: acc.waiting.boundaries > 0, Depth: acc.waiting.boundaries, DepthBytes: acc.waiting.bytes,
 			Own: Credit{acc.own.boundaries, acc.own.bytes}, Stopped: c.stops.inputs[i], Late: acc.mark.Late,
 		}
+		if s := c.stages.Of(i); s != nil {
+			v.Inputs[i].Late = s.Late() // its mark is made when it is sealed
+		}
 		state := acc.mark.State
 		if acc.table != nil {
 			state = acc.table

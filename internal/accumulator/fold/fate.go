@@ -7,3 +7,23 @@ type Fate struct {
 	Elsewhere, Vouched bool
 	At                 int64
 }
+
+// Heard is a time that counts for all of several folds, of an event that another has folded: before the n-th of what is
+// handed over with it, or behind the last.
+type Heard struct {
+	Before int
+	At     int64
+}
+
+// Hear appends a time that is heard behind so many that are handed over, where it is greater than those before it.
+func Hear(heard []Heard, behind int, at int64) []Heard {
+	n := len(heard)
+	switch {
+	case n > 0 && at <= heard[n-1].At:
+	case n > 0 && heard[n-1].Before == behind:
+		heard[n-1].At = at
+	default:
+		heard = append(heard, Heard{Before: behind, At: at})
+	}
+	return heard
+}

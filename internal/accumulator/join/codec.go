@@ -87,12 +87,7 @@ func (j *Join) Resume(s fold.State) {
 			return 1
 		})
 		for _, at := range q { // which is a heap, being sorted
-			key := at.row().key
-			g := j.groups[key]
-			if g == nil {
-				g = &group{}
-				j.groups[key] = g
-			}
+			g := j.group(at.row().key)
 			g.sides[side] = append(g.sides[side], at)
 		}
 	}

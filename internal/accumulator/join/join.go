@@ -71,11 +71,7 @@ func (j *Join) Join(side int, b *boundary.Boundary, out []boundary.Boundary) (
 				"within less", j.rows, j.bytes, j.p.MaxRows, j.p.MaxBytes)}
 	}
 	e.value = b.Value.Compact() // it is kept for long
-	g := j.groups[e.key]
-	if g == nil {
-		g = &group{}
-		j.groups[e.key] = g
-	}
+	g := j.group(e.key)
 	other := 1 - side
 	for _, found := range g.between(other, before(e.at, j.p.reach[other]), after(e.at, j.p.reach[side])) {
 		found.page.own(j.gen)
@@ -92,6 +88,16 @@ func (j *Join) Join(side int, b *boundary.Boundary, out []boundary.Boundary) (
 	}
 	j.keep(g, &e)
 	return out, fold.Folded, nil
+}
+
+// group is the rows of a key.
+func (j *Join) group(key boundary.Key) *group {
+	g := j.groups[key]
+	if g == nil {
+		g = &group{}
+		j.groups[key] = g
+	}
+	return g
 }
 
 // Heard implements [fold.Joining].

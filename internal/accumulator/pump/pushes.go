@@ -91,16 +91,17 @@ func (l *Line) FoldPush(now time.Time) (poison *accumulator.PanicError) {
 			}
 		}
 	}()
-	if f := s.push.fate(index); f.Elsewhere {
+	if h.bad == nil {
+		l.cfg.Core.Dated(ev, dated(h.when, h.own, false))
+	}
+	switch f := s.push.fate(index); {
+	case f.Elsewhere:
 		l.cfg.Core.Pass(now, ev, f) // and who folds it answers
-		return nil
-	}
-	if h.bad != nil {
+	case h.bad != nil:
 		s.record(index, l.cfg.Core.AddBad(now, ev, carried(ev), h.bad))
-		return nil
+	default:
+		s.record(index, l.cfg.Core.Add(now, ev, carried(ev)))
 	}
-	l.cfg.Core.Dated(ev, dated(h.when, h.own, false))
-	s.record(index, l.cfg.Core.Add(now, ev, carried(ev)))
 	return nil
 }
 

@@ -158,7 +158,7 @@ func deal(shards []*Shard, have []redeal.Shard, change *Change) ([]*checkpoint.C
 	}
 	for i := range was.Inputs {
 		g.Inputs = append(g.Inputs, redeal.Input{Name: was.Inputs[i].Name, Program: change.Old.Programs[i],
-			Global: was.Inputs[i].Global})
+			Global: change.Old.Shared(i)})
 	}
 	commits, err := redeal.Deal(&g, have, change.Of)
 	if err != nil {

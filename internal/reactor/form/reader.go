@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 )
 
@@ -157,4 +158,26 @@ func (r *Reader) Names() (names []string) {
 		names = append(names, r.Text())
 	}
 	return names
+}
+
+// AppendHeard writes how far the events of other shards had come; see [Reader.Heard].
+func AppendHeard(dst []byte, heard []fold.Heard) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(heard)))
+	for _, h := range heard {
+		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(h.Before)), h.At)
+	}
+	return dst
+}
+
+// Heard reads what AppendHeard wrote.
+func (r *Reader) Heard() (heard []fold.Heard) {
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) { // each takes two bytes at least
+		r.Fail()
+		return nil
+	}
+	for range n {
+		heard = append(heard, fold.Heard{Before: int(r.Uint()), At: r.Int()})
+	}
+	return heard
 }
