@@ -8,7 +8,7 @@ PGO     ?= deploy/release/graphd.pgo
 BED     := $(GO) run ./internal/testbed/up
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-.PHONY: pgo monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-shards test-faults test-kill-full test-members-full test-drain test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
+.PHONY: web pgo monitoring test-schemathesis release release-check vulncheck test-helm test-seeds test-differential test-shards test-faults test-kill-full test-members-full test-drain test-rolling help build demo test test-all testbed test-short test-kill test-container lint bench fuzz clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -113,6 +113,10 @@ release: ## Archives, SBOMs and sums of what is checked out, in bin/release
 
 monitoring: ## Rules for Prometheus and a dashboard for Grafana, anew from the descriptions of the metrics
 	$(GO) run ./deploy/monitoring/generate
+
+# It needs npm, which fetches the packages of web/vendor/packages.txt; building graphd does not.
+web: ## Bundle anew what the page uses of others', in web/vendor
+	$(GO) run ./web/make
 
 # Nothing is shared but the modules: another folder, another build cache.
 release-check: ## Build linux/amd64 twice in two folders, and compare the bytes

@@ -104,6 +104,10 @@ type (
 
 	// Frame is what a subscription is told.
 	Frame = api.Frame
+	// GraphRow is a graph as watchers of the summaries of all graphs are told of it.
+	GraphRow = api.GraphRow
+	// ListTold is how many graphs they were told of, and who has not told of those that it runs.
+	ListTold = api.ListTold
 
 	// DeadLetter is an event or a value that could not be taken or delivered.
 	DeadLetter = api.DeadLetter

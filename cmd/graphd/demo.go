@@ -45,7 +45,9 @@ func whatToTry(t *terminal.Terminal, addr string) {
 		server = " --server http://" + addr
 	}
 	text := `The graph MM quotes an edge when its order book and its model disagree, several
-times a second, on made-up data. In another terminal, try:
+times a second, on made-up data. Watch it at http://ADDR/
+
+In another terminal, try:
 
   graphdSERVER get                      what runs
   graphdSERVER firings MM     what fired, and with an epoch's number: why
@@ -53,9 +55,7 @@ times a second, on made-up data. In another terminal, try:
   graphdSERVER describe MM    everything about it
   graphdSERVER push MM limits - <<< '{"threshold": 0.4}'
   graphdSERVER fire MM        fire it by hand; also pause, step, resume
-  curl -s http://ADDR/v1/graphs/MM
-  ws://ADDR/v1/ws/graphs/MM/reactor   the same over WebSocket
-
+  curl -s http://ADDR/v1/graphs/MM    or ws://ADDR/v1/ws/graphs/MM/reactor
 Ctrl-C ends it, and with it everything it held.
 `
 	text = strings.NewReplacer("SERVER", server, "ADDR", addr, "MM", demoGraph).Replace(text)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Subprotocol is the one that WebSocket connections speak; a client must offer it.
@@ -16,7 +17,7 @@ const Subprotocol = "graphd.v1+json"
 
 // Frame is what watchers get: one of the WebSocket topics.
 type Frame struct {
-	Type        string          `json:"type"` // output, firing, health, state, gap
+	Type        string          `json:"type"` // output, firing, health, state, summary, gap
 	Graph       string          `json:"graph"`
 	Shard       int             `json:"shard,omitempty"`
 	Seq         int64           `json:"seq"`
@@ -33,6 +34,15 @@ type Frame struct {
 	State       *State          `json:"state,omitempty"`
 	From        int64           `json:"from,omitempty"` // gap
 	To          int64           `json:"to,omitempty"`   // gap
+	// A frame of the type summary has one of these: the graph's summary; or among all graphs the row of one, that one
+	// is not there any more, or what there was to tell of all together. It has no place in a stream.
+	Summary *GraphSummary `json:"summary,omitempty"`
+	Row     *GraphRow     `json:"row,omitempty"`
+	Removed bool          `json:"removed,omitempty"`
+	List    *ListTold     `json:"list,omitempty"`
+	// LookedAt is when the summary was found, by the daemon's clock: between two its counters have grown by what was
+	// done in that time.
+	LookedAt *time.Time `json:"looked_at,omitempty"`
 }
 
 // Place is where a subscription goes on behind the frame, in the stream of one graph, or of the shard that it is of.

@@ -266,7 +266,7 @@ func TestRoutes(t *testing.T) {
 		{request: "GET /v1/ws/graphs/none/reactor", status: 404, code: "graph_not_found"},
 		{request: "GET /v1/ws/graphs/g/accumulators/b", status: 404, code: "accumulator_not_found"},
 
-		{request: "GET /", status: 404, code: "not_found"},
+		{request: "GET /", status: 200, has: "<title>graphd</title>"},
 		{request: "GET /graphs", status: 404, code: "not_found", has: "put /v1 before it"},
 		{request: "GET /v1/graphs/", status: 404, code: "not_found", has: "leave the last slash out"},
 		{request: "GET /v1/jobs", status: 404, code: "not_found", has: "does not have it yet"},

@@ -7,9 +7,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	apidoc "github.com/graphd/graphd/api"
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/server/lost"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -93,6 +93,9 @@ func (s *Server) ofDaemon() []route {
 		{http.MethodGet, "/v1/tokens", needs(access.Administer, s.tokens)},
 		{http.MethodPost, "/v1/tokens", needs(access.Administer, s.createToken)},
 		{http.MethodDelete, "/v1/tokens/{token}", needs(access.Administer, s.revokeToken)},
+		{http.MethodGet, "/", needs(access.Public, s.index)},
+		{http.MethodGet, "/graphs/{graph}", needs(access.Public, s.index)},
+		{http.MethodGet, "/page/{file}", needs(access.Public, s.file)},
 		{http.MethodGet, "/login", needs(access.Public, s.loginPage)},
 		{http.MethodGet, "/login/callback", needs(access.Public, s.finishLogin)},
 		{http.MethodPost, "/v1/login", needs(access.Known, s.login)},
@@ -115,51 +118,14 @@ func (s *Server) routes() *chi.Mux {
 
 // notFound answers a path that no route has, with a hint where one can be given.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	hint := "GET /openapi.yaml lists every route"
-	switch {
-	case later(path):
-		hint = "this version does not have it yet; " + hint
-	case len(path) > 1 && strings.HasSuffix(path, "/") && s.router.Match(chi.NewRouteContext(), r.Method,
-		strings.TrimSuffix(path, "/")):
-		hint = "leave the last slash out"
-	case s.router.Match(chi.NewRouteContext(), r.Method, "/v1"+path):
-		hint = "put /v1 before it"
-	}
 	s.fail(w, &request{Request: r}, wire.Refuse(http.StatusNotFound, api.CodeNotFound,
-		fmt.Sprintf("there is no route %s: %s", wire.Clip(path), hint)))
-}
-
-// later says whether a path belongs to a part that is designed but not in this version.
-func later(path string) bool {
-	for _, p := range []string{"/v1/jobs", "/v1/tenants"} {
-		if path == p || strings.HasPrefix(path, p+"/") {
-			return true
-		}
-	}
-	return false
+		fmt.Sprintf("there is no route %s: %s", wire.Clip(r.URL.Path), lost.Hint(s.router, r.Method, r.URL.Path))))
 }
 
 // methodNotAllowed answers a path that has other methods.
 func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, m := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
-		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
-			allowed = append(allowed, m)
-			if m == http.MethodGet {
-				allowed = append(allowed, http.MethodHead)
-			}
-		}
-	}
-	list := strings.Join(allowed, ", ")
+	list := strings.Join(lost.Methods(s.router, r.URL.Path), ", ")
 	w.Header().Set("Allow", list)
 	s.fail(w, &request{Request: r}, wire.Refuse(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed,
 		fmt.Sprintf("%s is not for this route; it has %s", wire.Clip(r.Method), list)))
-}
-
-// openapi serves the document that describes all of this.
-func (s *Server) openapi(w http.ResponseWriter, _ *request) {
-	w.Header().Set("Content-Type", "application/yaml")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(apidoc.OpenAPI())
 }

@@ -24,8 +24,10 @@ import (
 	"github.com/graphd/graphd/internal/server/once"
 	"github.com/graphd/graphd/internal/server/page"
 	"github.com/graphd/graphd/internal/server/process"
+	"github.com/graphd/graphd/internal/server/site"
 	"github.com/graphd/graphd/internal/server/socket"
 	"github.com/graphd/graphd/internal/server/wire"
+	"github.com/graphd/graphd/web"
 )
 
 // Server serves one Control. It is safe for concurrent use.
@@ -36,6 +38,7 @@ type Server struct {
 	http      *http.Server
 	peers     *http.Server // of requests that other members forward; nil without
 	pages     *page.Rules
+	site      *site.Site
 	idem      *once.Keys
 	hub       *socket.Hub
 	started   time.Time
@@ -84,7 +87,9 @@ func New(ctl Control, cfg Config) (*Server, error) {
 	var err, wrong error
 	s.pages, err = page.New(cfg.Hosts, cfg.Origins)
 	s.arrivals, wrong = arrival.New(cfg.Arrivals)
-	if err = errors.Join(err, wrong); err != nil {
+	var torn error
+	s.site, torn = site.New(web.Files)
+	if err = errors.Join(err, wrong, torn); err != nil {
 		return nil, fmt.Errorf("server config: %w", err)
 	}
 	s.hub = socket.NewHub(ctl, socket.Config{

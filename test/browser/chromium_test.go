@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds everything that the browser does.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // chromium is a running Chromium, steered by its own protocol.
 type chromium struct {
@@ -25,6 +25,8 @@ type chromium struct {
 	ctx  context.Context
 	conn *websocket.Conn
 	last int
+	// said is what pages have complained of: errors of scripts, and what their policy has refused.
+	said []string
 }
 
 // start starts Chromium, which finds every name of the domain example on this machine, or skips the test.
@@ -107,11 +109,15 @@ func (b *chromium) call(session, method string, params map[string]any, out any) 
 	for err == nil {
 		var said struct {
 			ID     int
+			Method string
 			Result json.RawMessage
 			Error  *struct{ Message string }
 		}
 		if _, text, err = b.conn.Read(b.ctx); err == nil {
 			err = json.Unmarshal(text, &said)
+		}
+		if said.Method == "Runtime.exceptionThrown" || said.Method == "Log.entryAdded" {
+			b.said = append(b.said, string(text))
 		}
 		if err != nil || said.ID != b.last {
 			continue // an event, or the answer to nothing

@@ -55,7 +55,9 @@ func run(t *testing.T, cfg graphd.Config) (port string, said *log) {
 	said = &log{}
 	cfg.Store, cfg.Listen, cfg.Stdout = "memory:", cmp.Or(cfg.Listen, "127.0.0.1:0"), io.Discard
 	cfg.Log = slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg.Declarations = map[string][]byte{"quotes": []byte(quotes)}
+	if cfg.Declarations == nil {
+		cfg.Declarations = map[string][]byte{"quotes": []byte(quotes)}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	d, err := graphd.New(ctx, cfg)
 	if err != nil {

@@ -48,9 +48,9 @@ func TestLoginAtTheIssuer(t *testing.T) {
 	p := start(t).open(target + "/login")
 	p.try(`document.getElementById("go").click()`)
 	const inside = `new Promise(done => { let n = 0; const look = async () => {
-		const told = document.getElementById("told")
-		if (location.pathname === "/login" && told && told.textContent !== "")
-			done([told.textContent, (await fetch("/v1/graphs")).status, document.cookie].join("|"))
+		const title = document.querySelector("#root h1")
+		if (location.pathname === "/" && title)
+			done([title.textContent, (await fetch("/v1/graphs")).status, document.cookie].join("|"))
 		else if (n++ < 100) setTimeout(look, 20)
 		else done("") }; look() })`
 	got := ""

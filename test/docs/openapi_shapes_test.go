@@ -49,6 +49,8 @@ var shapes = []struct {
 	{"Limit", api.Limit{}, nil},
 	{"Diagnostic", api.Diagnostic{}, nil},
 	{"WatchFrame", api.Frame{}, nil},
+	{"GraphRow", api.GraphRow{}, nil},
+	{"ListTold", api.ListTold{}, nil},
 }
 
 // TestOpenAPISchemas: the document's schemas and the values that go over the wire have the same

@@ -15,7 +15,7 @@ var layers = []struct {
 	layer int
 	path  string // exact, or a prefix when it ends in "/"
 }{
-	{-1, "api"}, {-1, "docs"}, {-1, "migrations"}, // documents, embedded
+	{-1, "api"}, {-1, "docs"}, {-1, "migrations"}, {-1, "web"}, // documents and the page, embedded
 	{-1, "internal/testbed/server"}, {0, "internal/testbed"}, // servers for tests, know nothing of graphd
 	{-1, "internal/api"},
 
@@ -40,7 +40,7 @@ var layers = []struct {
 	{10, ""},
 	{11, "cmd/graphd"}, {11, "test/"}, {11, "bench"}, {11, "internal/faults"}, {11, "internal/differential"},
 	{11, "examples/embedded"}, {11, "examples/wasm/go"}, {11, "deploy/release"},
-	{11, "deploy/monitoring"},
+	{11, "deploy/monitoring"}, {11, "web/make"},
 }
 
 // unknown is the layer of what is not in the table.

@@ -29,12 +29,12 @@ func Login(w http.ResponseWriter, offered bool) {
 	write(w, http.StatusOK, text, "script-src '"+digest("script")+"'; connect-src 'self'; ")
 }
 
-// Back answers a browser that comes back from the issuer with what has become of its login, and leads it to /login:
+// Back answers a browser that comes back from the issuer with what has become of its login, and leads it to the page:
 // by itself, where it is logged in.
 func Back(w http.ResponseWriter, status int, told string) {
 	text := strings.Replace(back, "{{told}}", html.EscapeString(told), 1)
 	if status != http.StatusOK {
-		text = strings.Replace(text, `<meta http-equiv="refresh" content="0;url=/login">`, "", 1)
+		text = strings.Replace(text, `<meta http-equiv="refresh" content="0;url=/">`, "", 1)
 	}
 	write(w, status, text, "")
 }

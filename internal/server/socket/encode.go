@@ -75,7 +75,7 @@ func appendResult(dst, id []byte, v any) ([]byte, error) {
 // appendFrame encodes what a watcher gets, the same as encoding/json would, without
 // reflection for what comes by the thousand: outputs and gaps.
 func appendFrame(dst []byte, f *api.Frame) ([]byte, error) {
-	if f.Firing != nil || f.State != nil || f.Reason != nil || f.Paused != nil {
+	if f.Firing != nil || f.State != nil || f.Reason != nil || f.Paused != nil || f.Type == topicSummary {
 		raw, err := wire.Encode(f)
 		return append(dst, raw...), err
 	}

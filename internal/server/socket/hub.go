@@ -23,6 +23,7 @@ type Control interface {
 	Intake
 	Operator
 	Observer
+	Surveyor
 }
 
 // Intake takes pushed events.

@@ -20,7 +20,7 @@ import (
 )
 
 // topics are what a client can subscribe to.
-var topics = []string{"outputs", "firings", "health", "state"}
+var topics = []string{"outputs", "firings", "health", "state", topicSummary}
 
 // watchEndpoint carries out commands, one after the other, on the reader, and streams what
 // was subscribed to on the writer.
@@ -103,7 +103,8 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 			return &frameError{api.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
 		}
 	}
-	sub, err := e.c.h.ctl.Watch(ctx, e.ref, wanted, since)
+	of := slices.DeleteFunc(slices.Clone(wanted), func(t string) bool { return t == topicSummary })
+	sub, err := e.c.h.ctl.Watch(ctx, e.ref, of, since)
 	if err != nil {
 		return nil, e.answer(ctx, f, nil, err)
 	}
@@ -113,6 +114,9 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	}
 	if e.ref.Name == "" && len(e.who.Scope.Graphs) > 0 {
 		sub = &narrowed{sub, e.who}
+	}
+	if len(of) < len(wanted) {
+		sub = &survey{Subscription: sub, ctl: e.c.h.ctl, ref: e.ref, sees: e.who.Sees}
 	}
 	if err := e.answer(ctx, f, subscribed{wanted, at}, nil); err != nil {
 		sub.Close()

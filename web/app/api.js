@@ -1,0 +1,44 @@
+// Requests to the daemon. Who asks is known by the session's cookie, which no script can read: the page has no token.
+import { signal } from "./vendor.js"
+import { tenant } from "./route.js"
+
+/** signedOut says that the daemon asks who is there, and why in words. */
+export const signedOut = signal(null)
+
+/** Refusal is an answer of the daemon that says no: a problem document. */
+export class Refusal extends Error {
+	constructor(status, problem) {
+		super(problem.detail || problem.title || "the daemon answered with " + status)
+		this.status = status
+		this.code = problem.code ?? ""
+	}
+}
+
+/** ask sends a request and is what the answer says. */
+export const ask = async (method, path, { headers = {}, signal: ends } = {}) => {
+	const all = { ...headers }
+	if (tenant.value) all["Graphd-Tenant"] = tenant.value
+	let answer
+	try {
+		answer = await fetch(path, { method, headers: all, credentials: "same-origin", cache: "no-store", signal: ends })
+	} catch (error) {
+		if (error.name === "AbortError") throw error
+		throw new Refusal(0, { detail: "the daemon does not answer", code: "unreachable" })
+	}
+	const said = await answer.json().catch(() => ({}))
+	if (answer.ok) return said
+	const no = new Refusal(answer.status, said)
+	if (answer.status === 401 && path !== "/v1/login") signedOut.value = no.message
+	throw no
+}
+
+/** graphPath is a route about a graph. */
+export const graphPath = (graph, rest = "") => "/v1/graphs/" + encodeURIComponent(graph) + rest
+
+/** signIn hands a token over, once, for a session; it is kept nowhere. */
+export const signIn = token => ask("POST", "/v1/login", { headers: { Authorization: "Bearer " + token } })
+
+/** signInAtIssuer leaves for the issuer of OpenID Connect. */
+export const signInAtIssuer = async () => location.assign((await ask("POST", "/v1/login/oidc")).url)
+
+export const signOut = () => ask("POST", "/v1/logout")

@@ -1,0 +1,167 @@
+// The firings of a graph, and one of them in full.
+import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
+import { ask, graphPath } from "./api.js"
+import { query, set } from "./route.js"
+import { Clock, Span, Value, Waiting, statuses } from "./parts.js"
+import { brief, count, exact, seconds, some, stamped } from "./format.js"
+import { idOf } from "./model.js"
+
+const shown = 50
+
+/** fits says whether a firing is one that the address asks for. */
+const fits = f => {
+	if (f.gap) return true
+	const cause = query("cause"), outcome = query("outcome"), output = query("output"), key = query("key")
+	return (!cause || f.cause === cause) && (!outcome || (outcome === "failed") === !f.ok) &&
+		(!output || Object.hasOwn(f.outputs ?? {}, output)) && (!key || brief(f.key ?? null, 1000).includes(key))
+}
+
+const outcome = f => f.ok ? f.overran ? html`<span class="badge warn">▲ ok, late</span>` : html`<span class="good">✓ ok</span>` :
+	html`<span class="badge bad">✖ failed</span>`
+
+const outputs = f => Object.entries(f.outputs ?? {})
+
+export const Firings = ({ m, s }) => {
+	const [held, hold] = useState(null), [trouble, tell] = useState(""), [most, setMost] = useState(shown)
+	const all = held ?? m.firings, keyed = s.keys != null
+	const filter = ["cause", "outcome", "output", "key"].map(q => query(q)).join("\n")
+	const list = all.filter(fits), causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
+	useEffect(() => setMost(shown), [filter])
+	const choice = (id, name, values) => html`<label>${name} <select value=${query(id)}
+		onChange=${event => set({ [id]: event.target.value }, true)}>
+		<option value="">all</option>${[...new Set([...values, query(id)])].filter(Boolean).map(v => html`<option value=${v}>${v}</option>`)}
+	</select></label>`
+	const more = async () => {
+		setMost(most + shown)
+		if (list.length > most + shown || !m.older) return
+		try {
+			await m.more()
+			tell("")
+		} catch (no) {
+			tell(no.message)
+		}
+	}
+	const fresh = held ? m.firings.findIndex(f => f === held[0]) : 0
+	return html`<section aria-labelledby="firings">
+		<div class="bar"><h2 id="firings">Firings</h2>
+			<button aria-pressed=${held ? "true" : "false"} onClick=${() => hold(held ? null : [...m.firings])}>
+				${held ? "Go on" + (fresh > 0 ? `, ${count(fresh)} new` : "") : "Hold the list"}</button></div>
+		<div class="choice">
+			${choice("cause", "Cause", causes)}
+			${choice("outcome", "Outcome", ["ok", "failed"])}
+			${choice("output", "Output", s.outputs.map(o => o.name))}
+			${keyed && html`<label>Key <input type="search" value=${query("key")} size="10"
+				onInput=${event => set({ key: event.target.value }, true)} /></label>`}
+		</div>
+		${list.length === 0 ? html`<p class="empty">${all.length ? "No firing that is kept fits." :
+			"Nothing has fired yet: push an event, or fire it by hand with "}${!all.length && html`<code>graphd fire ${s.graph}</code>`}</p>` :
+		html`<div class="scroll" tabindex="0" role="group" aria-labelledby="firings"><table class="firings">
+			<thead><tr><th scope="col" class="number">Epoch</th><th scope="col">Time</th><th scope="col">Cause</th>
+				${keyed && html`<th scope="col">Key</th>`}<th scope="col">Outcome</th><th scope="col" class="number">Took</th>
+				<th scope="col">Put out</th></tr></thead>
+			<tbody>${list.slice(0, most).map(f => f.gap ? html`<${Gap} key=${idOf(f)} f=${f} columns=${keyed ? 7 : 6} />` :
+				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${s.shards != null} />`)}</tbody>
+		</table></div>`}
+		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
+		${(list.length > most || m.older) && html`<button class="more" onClick=${more}>Earlier ones</button>`}
+	</section>`
+}
+
+const Gap = ({ f, columns }) => html`<tr class="gap"><td colspan=${columns}>${f.from == null ? "A gap: what came in between is " +
+	"not known any more." : `A gap: ${some(f.to - f.from + 1, "frame was", "frames were")} missed here` +
+	`${f.shard ? " of shard " + f.shard : ""}. Their firings are in the history.`}</td></tr>`
+
+const Line = ({ f, keyed, sharded }) => {
+	const now = query("epoch") === String(f.epoch) && query("shard", "0") === String(f.shard ?? 0)
+	const show = () => set({ epoch: String(f.epoch), shard: f.shard ? String(f.shard) : "" })
+	return html`<tr class=${(now ? "chosen " : "") + (f.ok ? "" : "failed")}>
+		<td class="number"><button class="link" aria-current=${now ? "true" : undefined} onClick=${show}
+			aria-label=${`Epoch ${f.epoch} in full`}>${sharded ? `${f.shard ?? 0}/` : ""}${exact(f.epoch)}</button></td>
+		<td><${Clock} at=${f.at} /></td><td>${f.cause}</td>${keyed && html`<td><code>${brief(f.key, 24)}</code></td>`}
+		<td>${outcome(f)}</td><td class="number"><${Span} us=${f.duration_us} /></td>
+		<td class="out">${f.error ? html`<span class="bad">${f.error}</span>` : outputs(f).length === 0 ? html`<span class="dim">nothing</span>` :
+			outputs(f).map(([name, value]) => html`<span class="put"><strong>${name}</strong> <code>${brief(value, 120)}</code></span>`)}</td>
+	</tr>`
+}
+
+/** useFiring is the firing that the address names, asked for once. */
+export const useFiring = graph => {
+	const epoch = query("epoch"), shard = query("shard", "0"), id = epoch && `${shard}/${epoch}`
+	const [got, put] = useState({})
+	useEffect(() => {
+		if (!id) return
+		const ends = new AbortController()
+		ask("GET", graphPath(graph, `/firings/${epoch}` + (shard !== "0" ? "?shard=" + shard : "")), { signal: ends.signal }).then(
+			value => put({ id, value }), no => no.name !== "AbortError" && put({ id, trouble: no.message }))
+		return () => ends.abort()
+	}, [graph, id])
+	return got.id === id && id ? { ...got, epoch } : { id, epoch }
+}
+
+/** Firing is one firing in full, beside what else is shown. */
+export const Firing = ({ m, firing }) => {
+	const head = useRef(), from = useRef(document.activeElement)
+	const close = () => {
+		set({ epoch: "", shard: "" })
+		from.current?.isConnected && from.current.focus?.()
+	}
+	useEffect(() => head.current?.focus({ preventScroll: true }), [firing.id])
+	useEffect(() => {
+		const key = event => event.key === "Escape" && close()
+		addEventListener("keydown", key)
+		return () => removeEventListener("keydown", key)
+	}, [])
+	const f = firing.value, shard = query("shard")
+	const near = useMemo(() => {
+		const of = m.firings.filter(x => !x.gap && (x.shard ?? 0) === Number(shard || 0)).map(x => x.epoch)
+		const at = Number(firing.epoch)
+		return { before: at > 1 ? at - 1 : 0, after: of.length && at < Math.max(...of) ? at + 1 : 0 }
+	}, [firing.id, m.version.value])
+	const step = (to, name) => html`<button disabled=${!to} onClick=${() => set({ epoch: String(to) }, true)}>${name}</button>`
+	return html`<section class="panel" aria-label=${"Epoch " + firing.epoch}>
+		<div class="bar"><h2 tabindex="-1" ref=${head}>Epoch ${exact(Number(firing.epoch))}</h2>
+			<span>${step(near.before, "Earlier")} ${step(near.after, "Later")}
+			<button class="quiet" aria-label="Close" onClick=${close}>✕</button></span></div>
+		${firing.trouble ? html`<div class="notice bad" role="alert"><p>${firing.trouble}</p></div>` : !f ? html`<${Waiting} />` :
+		html`<${Detail} f=${f} />`}
+	</section>`
+}
+
+const causes = {
+	criteria: "the criteria were met by what had arrived", force: "somebody fired it by hand", with: "somebody fired it with " +
+		"inputs of their own", tick: "its time had come", max_wait: "what waited had waited long enough",
+	replay: "dead letters were replayed",
+}
+
+const Detail = ({ f }) => {
+	const took = Object.entries(f.cut ?? {}).filter(([, c]) => c.taken)
+	return html`
+		<p class="says">${outcome(f)} It fired because ${causes[f.cause] ?? f.cause}${took.length > 0 && html`: it took${" "}
+			${took.map(([name, c], i) => html`${i > 0 && ", "}<strong>${name}</strong> (${some(c.events, "event")})`)}`}.</p>
+		${f.error && html`<div class="notice bad"><p>${f.error}</p></div>`}
+		<dl class="facts">
+			<dt>At</dt><dd>${stamped(f.at)}</dd>
+			<dt>Took</dt><dd>${seconds(f.duration_us / 1e6)}${f.overran && ", longer than its budget"}</dd>
+			${f.key !== null && html`<dt>Key</dt><dd><code>${JSON.stringify(f.key)}</code></dd>`}
+			${f.shard > 0 && html`<dt>Shard</dt><dd>${f.shard}</dd>`}
+			<dt>Incarnation</dt><dd>${f.incarnation}</dd>
+			${f.degraded?.length > 0 && html`<dt>Degraded</dt><dd>${f.degraded.join(", ")}</dd>`}
+		</dl>
+		<h3>Inputs</h3>
+		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${f.cut?.[name]?.taken}>
+			<summary><strong>${name}</strong> ${f.cut?.[name]?.taken ? html`<span class="badge good">taken</span>` :
+				html`<span class="badge idle">read again</span>`} <code>${brief(f.inputs[name], 40)}</code></summary>
+			${f.cut?.[name]?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
+			<${Value} value=${f.inputs[name]} name=${"Input " + name} /></details>`)}
+		<h3>Nodes</h3>
+		<ul class="nodes">${Object.entries(f.nodes ?? {}).map(([name, n]) => html`<li class=${n.status}>
+			<strong>${name}</strong> <span class=${"badge " + looks[n.status]} title=${statuses[n.status]}>${n.status.replace("_", " ")}</span>
+			<span class="dim number">${n.duration_us == null ? "" : seconds(n.duration_us / 1e6)}</span>
+			${n.iterations > 0 && html`<span class="dim">${some(n.iterations, "iteration")}, ${n.ended}</span>`}
+			<code>${n.value == null ? "" : brief(n.value, 60)}</code>${n.error && html`<p class="bad">${n.error}</p>`}</li>`)}</ul>
+		<h3>Outputs</h3>
+		${outputs(f).length === 0 ? html`<p class="dim">Nothing was put out.</p>` : outputs(f).map(([name, value]) => html`<details open>
+			<summary><strong>${name}</strong></summary><${Value} value=${value} name=${"Output " + name} /></details>`)}`
+}
+
+const looks = { ran: "good", cut_off: "idle", skipped: "idle", failed: "bad", idle: "idle" }

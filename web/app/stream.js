@@ -1,0 +1,142 @@
+// A stream of frames over a WebSocket that outlives its connections: it connects again after a while, goes on where it
+// was, and says while it cannot.
+import { signal } from "./vendor.js"
+import { ask, signedOut } from "./api.js"
+
+const protocol = "graphd.v1+json"
+const first = 500, most = 15000 // milliseconds between two tries
+const silence = 15000 // after which a stream that tells every second has gone
+
+/**
+ * open follows the topics of an endpoint. heard is given each frame; again says that a connection has begun anew, and
+ * since when there was none. about is what to ask for where a connection is refused: whether that is there at all.
+ */
+export const open = (path, topics, { heard, again = () => {}, resumes = false, about = "" }) => {
+	const state = signal({ name: "connecting", since: Date.now() })
+	const places = new Map() // by shard: where the stream is
+	let socket, timer, tries = 0, ended = false, last = 0
+
+	const away = why => {
+		if (ended) return
+		socket = undefined
+		const wait = Math.min(most, first * 2 ** tries) * (0.75 + Math.random() / 2)
+		tries++
+		const since = state.value.name === "away" ? state.value.since : Date.now()
+		state.value = { name: "away", since, why, retry: Date.now() + wait }
+		clearTimeout(timer)
+		timer = setTimeout(connect, wait)
+	}
+
+	const since = () => [...places].sort(([a], [b]) => a - b).map(([shard, at]) => shard ? `${shard}/${at}` : at).join()
+
+	const subscribe = (to, from) => to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics,
+		...(from ? { since: from } : {}) }))
+
+	const note = f => {
+		if (!resumes || !["output", "firing", "gap"].includes(f.type) || !f.incarnation) return
+		places.set(f.shard ?? 0, `${f.incarnation}:${Math.max(f.seq, f.to ?? 0)}`)
+	}
+
+	const take = (from, f) => {
+		switch (f.type) {
+		case "hello":
+			return subscribe(from, resumes ? since() : "")
+		case "result":
+			tries = 0
+			if (f.at) for (const one of f.at.split(",")) {
+				const [shard, at] = one.includes("/") ? one.split("/") : ["0", one]
+				if (!places.has(Number(shard))) places.set(Number(shard), at)
+			}
+			again(state.value.name === "away" ? state.value.since : 0)
+			state.value = { name: "live", since: Date.now() }
+			return
+		case "error":
+			if (f.code === "bad_since" && f.id === 2) {
+				places.clear()
+				heard({ type: "gap", unknown: true })
+				return subscribe(from, "")
+			}
+			return heard(f)
+		}
+		note(f)
+		heard(f)
+	}
+
+	const connect = async () => {
+		clearTimeout(timer)
+		if (ended) return
+		let ticket
+		try {
+			ticket = (await ask("POST", "/v1/ws-tickets")).ticket
+		} catch (no) {
+			return signedOut.value && no.status === 401 ? close() : away(no.message)
+		}
+		if (ended) return
+		const url = new URL(path, location.href)
+		url.protocol = url.protocol.replace("http", "ws")
+		url.searchParams.set("ticket", ticket)
+		const mine = socket = new WebSocket(url, protocol)
+		let greeted = false
+		last = Date.now()
+		mine.onmessage = event => {
+			if (socket !== mine) return
+			last = Date.now()
+			greeted = true
+			take(mine, JSON.parse(event.data))
+		}
+		mine.onclose = async event => { // a browser does not say why a connection is refused
+			if (socket !== mine) return
+			socket = undefined
+			if (greeted || !about) return away(event.reason || "the connection has ended")
+			try {
+				await ask("GET", about)
+				away("the connection is refused")
+			} catch (no) {
+				if (no.status !== 404) return away(no.message)
+				state.value = { name: "gone", since: Date.now(), why: no.message }
+				clearTimeout(timer)
+				timer = setTimeout(connect, most)
+			}
+		}
+	}
+
+	// A connection that is gone without a word: its machine sleeps, or a proxy has forgotten it.
+	const look = setInterval(() => {
+		if (!socket || Date.now() - last < silence) return
+		const gone = socket
+		socket = undefined
+		gone.close()
+		away("nothing was heard for a while")
+	}, 3000)
+	const wake = () => { if (!document.hidden && state.value.name === "away") connect() }
+	addEventListener("online", wake)
+	document.addEventListener("visibilitychange", wake)
+
+	const close = () => {
+		ended = true
+		clearTimeout(timer)
+		clearInterval(look)
+		removeEventListener("online", wake)
+		document.removeEventListener("visibilitychange", wake)
+		socket?.close()
+	}
+	connect()
+	return { state, close, retry: connect }
+}
+
+/**
+ * slowly calls show at most so often, and a last time for what came in between: four times a second, and less often where
+ * showing takes long, so that a page which has much to show leaves its reader's machine alone.
+ */
+export const slowly = (show, ms = 250, share = 30, most = 2000) => {
+	let waits, cost = 0
+	return () => {
+		if (waits) return
+		waits = setTimeout(() => {
+			waits = undefined
+			const began = performance.now()
+			show()
+			setTimeout(() => { cost = performance.now() - began }) // what has changed is drawn before that
+		}, Math.min(most, Math.max(ms, share * cost)))
+	}
+}
