@@ -347,7 +347,7 @@ func until(t *testing.T, cond func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for deadline := time.Now().Add(30 * time.Second); !cond(); <-ticker.C {
+	for deadline := time.Now().Add(time.Minute); !cond(); <-ticker.C {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come about in time")
 		}

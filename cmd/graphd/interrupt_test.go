@@ -75,7 +75,7 @@ func interrupt(t *testing.T, cmd *exec.Cmd, signal os.Signal) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	killed := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	killed := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer killed.Stop()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {

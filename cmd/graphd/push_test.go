@@ -159,8 +159,8 @@ func TestPushEnds(t *testing.T) {
 		much = append(much, full)
 	}
 	began := time.Now()
-	r := command(t.Context(), newPushes(t, much...).Server, "1\n2\n", "push", "g", "a", "--timeout", "700ms")
-	if want := "graphd: nothing more was taken within 700ms: the accumulator's queue stayed full; --timeout waits " +
+	r := command(t.Context(), newPushes(t, much...).Server, "1\n2\n", "push", "g", "a", "--timeout", "3s")
+	if want := "graphd: nothing more was taken within 3s: the accumulator's queue stayed full; --timeout waits " +
 		"longer\n"; r.code != 75 || !strings.HasSuffix(r.stderr, want) {
 		t.Errorf("exit %d after %v: %s", r.code, time.Since(began), r.stderr)
 	}

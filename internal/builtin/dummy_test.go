@@ -202,7 +202,7 @@ func runCountdown(t *testing.T, kinds *builtin.Kinds, out lines) {
 	if _, err := e.Apply(t.Context(), ref, []byte(countdownGraph), api.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for text := ""; strings.Count(text, "apollo") < 3; { // several values may be one write
 		select {

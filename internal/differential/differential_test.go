@@ -179,7 +179,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 }
 
 // patience bounds one life of a graph.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // M28, M42: a live graph gives what the oracle gives, across crashes at random points: nothing
 // lost, an epoch that is run again is the same, each event is in the books once.

@@ -129,7 +129,7 @@ func (p *peers) push(ctx context.Context, k int, at *instantOf) (again bool, err
 	path := "/v1/graphs/random/accumulators/" + at.inputs[0] + "/events"
 	err = until(func() error {
 		tries++
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, patience/2)
 		defer cancel()
 		var res api.PushResult
 		err := p.ask(ctx, (k+tries)%2, http.MethodPost, path, fmt.Sprint("instant-", k), body, &res)

@@ -124,7 +124,7 @@ func (w *kafkaWorld) lines() []string {
 // compact writes until the broker has compacted the topic, and has it leave that.
 func (w *kafkaWorld) compact() {
 	w.t.Helper()
-	for deadline := time.Now().Add(80 * time.Second); ; <-time.After(500 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; <-time.After(500 * time.Millisecond) {
 		w.write(2)
 		if len(w.lines()) < w.written*2/3-10 { // a third of what is written is aborted
 			break

@@ -148,7 +148,7 @@ func TestGraphLimit(t *testing.T) {
 func TestConcurrentEpochsLimit(t *testing.T) {
 	b := limitedBed(t, Config{MaxEpochs: 1})
 	defer b.close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	const graphs, events = 8, 300
 	var wg sync.WaitGroup

@@ -20,7 +20,7 @@ import (
 func TestM7NoLostUpdateUnderConcurrentPushes(t *testing.T) {
 	b := newBed(t, memstore.New(), &scripted{})
 	defer b.close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	doc := "graph: g\naccumulators: { a: {}, b: {} }\nnodes: { n: { expr: '[a ?? nil, b ?? nil]' } }\noutputs: { o: " +
 		"{ from: n, sink: { drop: {} } } }\n"

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // damages are what befalls the files of a killed daemon's store: each answers what it did.
@@ -97,7 +96,7 @@ func pushAndKill(t *testing.T, dir string, enough int64) (acked []int64) {
 	clients := startPushers(ctx, "/v1/graphs/effects/accumulators/events/events", 4)
 	p := start(t, dir)
 	clients.base.Store(&p.base)
-	p.until("enough is acknowledged", 30*time.Second, func() bool {
+	p.until("enough is acknowledged", stuck, func() bool {
 		clients.mu.Lock()
 		defer clients.mu.Unlock()
 		return int64(len(clients.acked)) > enough
@@ -123,7 +122,7 @@ func refused(t *testing.T, dir string) bool {
 		return true
 	}
 	var s summary
-	p.until("the graph has said how it is", 30*time.Second, func() bool {
+	p.until("the graph has said how it is", stuck, func() bool {
 		s = p.summary("effects")
 		return s.Health == "halted" || s.Health == "failed" ||
 			s.Health == "live" && s.Counters.Queued == 0 && pending(&s) == 0

@@ -92,7 +92,7 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	}
 	disk.fill()
 	next := 100
-	p.until("the graph is degraded", 20*time.Second, func() bool {
+	p.until("the graph is degraded", stuck, func() bool {
 		p.push("kept", next, 20)
 		next += 20
 		return p.summary("kept").Health == "degraded"
@@ -110,9 +110,9 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	}
 	p.push("kept", next, 10)
 	next += 10
-	p.until("it goes on firing", 10*time.Second, func() bool { return p.summary("kept").Epoch == int64(next) })
+	p.until("it goes on firing", stuck, func() bool { return p.summary("kept").Epoch == int64(next) })
 	disk.free()
-	p.until("it recovers by itself", 20*time.Second, func() bool {
+	p.until("it recovers by itself", stuck, func() bool {
 		return p.do("POST", "/v1/graphs/kept/checkpoint", "", nil) == nil && p.summary("kept").Health == "live"
 	})
 	saved := p.summary("kept")
@@ -125,7 +125,7 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 	p.kill()
 	disk.free()
 	p = start(t, dir, "--store", store)
-	p.until("it is there again", 20*time.Second, func() bool { return p.summary("kept").Health == "live" })
+	p.until("it is there again", stuck, func() bool { return p.summary("kept").Health == "live" })
 	s := p.summary("kept")
 	if err := s.balanced(); err != nil || s.Epoch < saved.Epoch || s.Epoch > int64(next)+40 {
 		t.Fatalf("%v %+v, it was %+v", err, s, saved)
@@ -173,11 +173,11 @@ func TestFullDiskUnderASink(t *testing.T) {
 		}
 		return o
 	}
-	p.until("the blocked output says why", 10*time.Second, func() bool {
+	p.until("the blocked output says why", stuck, func() bool {
 		o := output("block")
 		return o.Pending > 0 && strings.Contains(o.Error, "no space left")
 	})
-	p.until("the others became dead letters", 10*time.Second, func() bool {
+	p.until("the others became dead letters", stuck, func() bool {
 		o := output("dead_letter")
 		return o.Pending == 0 && o.Failed > 0
 	})

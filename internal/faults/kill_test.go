@@ -35,7 +35,8 @@ func startLoadAt(ctx context.Context, t *testing.T, path string, each int64) *lo
 	})
 }
 
-// startLines appends the lines of so many events every 10 ms.
+// startLines appends the lines of so many events every 10 ms. It goes by the clock: where it gets no processor for a
+// while, what is due then is written behind that, and the load is the same on every machine.
 func startLines(ctx context.Context, t *testing.T, path string, each int64, line func(n int64) string) *load {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -46,9 +47,10 @@ func startLines(ctx context.Context, t *testing.T, path string, each int64, line
 	go func() {
 		defer close(l.done)
 		defer f.Close()
-		ticker := time.NewTicker(10 * time.Millisecond)
+		const turn = 10 * time.Millisecond
+		ticker := time.NewTicker(turn)
 		defer ticker.Stop()
-		for {
+		for began := time.Now(); ; {
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
@@ -56,14 +58,15 @@ func startLines(ctx context.Context, t *testing.T, path string, each int64, line
 			}
 			var b strings.Builder
 			n := l.written.Load()
-			for i := range each {
+			due := int64(time.Since(began)/turn)*each - n
+			for i := range min(due, 100*each) { // a second at a time
 				b.WriteString(line(n + i))
 				b.WriteByte('\n')
 			}
 			if _, err := f.WriteString(b.String()); err != nil {
 				return
 			}
-			l.written.Add(each)
+			l.written.Add(min(due, 100*each))
 		}
 	}()
 	return l
@@ -95,6 +98,7 @@ func TestKillFollowedFile(t *testing.T) {
 
 // TestKillWithALargeCache does the same with 50 MB in the cache.
 func TestKillWithALargeCache(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("50 MB are restored at each start: not for the inner loop")
 	}
@@ -121,7 +125,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 		if err := p.do("POST", "/v1/graphs/history/accumulators/note/events", body, nil); err != nil {
 			t.Fatal(err)
 		}
-		p.until("the note is in the cache", 20*time.Second, func() bool {
+		p.until("the note is in the cache", stuck, func() bool {
 			return p.summary("history").Accumulators[1].Counters.Consumed == 1
 		})
 		if err := p.do("POST", "/v1/graphs/history/checkpoint", "", nil); err != nil {
@@ -131,7 +135,11 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	}
 	lives := 0
 	killAtRandom(t, dir, "history", n, func(p *process, _ summary) {
-		slowest = max(slowest, time.Since(p.began))
+		// A second on an idle machine; the bound is wider because the race detector's build of
+		// the tests, and whatever else runs, share the two cores.
+		took := time.Since(p.began)
+		p.asked.kept(t, "firing again", took, 5*time.Second)
+		slowest = max(slowest, took)
 		checkHistory(t, p, lives)
 		lives++
 	}, args...)
@@ -141,7 +149,7 @@ func killMany(t *testing.T, n, cacheBytes int) {
 
 	p := start(t, dir, args...)
 	total := l.written.Load()
-	p.until("everything is in the state", 60*time.Second, func() bool {
+	p.until("everything is in the state", stuck, func() bool {
 		return p.summary("history").Accumulators[0].Counters.Consumed == total
 	})
 	s := checkHistory(t, p, n)
@@ -153,11 +161,6 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	}
 	if thin(rate) {
 		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
-	}
-	// A second on an idle machine; the bound is wider because the race detector's build of
-	// the tests, and whatever else runs, share the two cores.
-	if slowest > 5*time.Second {
-		t.Errorf("slowest return to firing was %v", slowest)
 	}
 	t.Logf("%d kills at %.0f events/s: %d events, each once; slowest from start to firing %v", n, rate, total,
 		slowest.Round(time.Millisecond))
@@ -214,13 +217,13 @@ func TestKillKeepsAPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, dir)
-	p.until("both fired", 20*time.Second, func() bool { return p.summary("history").Epoch == 2 })
+	p.until("both fired", stuck, func() bool { return p.summary("history").Epoch == 2 })
 	if err := p.do("POST", "/v1/graphs/history/pause", "", nil); err != nil {
 		t.Fatal(err)
 	}
 	p.kill()
 	p = start(t, dir)
-	p.until("loaded", 20*time.Second, func() bool { return p.summary("history").Health == "live" })
+	p.until("loaded", stuck, func() bool { return p.summary("history").Health == "live" })
 	if s := p.summary("history"); !s.Paused {
 		t.Fatalf("the pause is gone: %+v", s)
 	}

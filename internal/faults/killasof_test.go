@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // asOfGraph looks up rows as they were when a question was asked, which the changes are far ahead of.
@@ -82,7 +81,7 @@ func killWithTableAsOf(t *testing.T, graph string) {
 	<-changes.done
 	asked, changed := asks.written.Load(), changes.written.Load()+asOfBehind
 	p := start(t, dir)
-	p.until("all is taken in", 60*time.Second, func() bool {
+	p.until("all is taken in", stuck, func() bool {
 		s := p.summary("then")
 		return s.Counters.Consumed == asked+changed && pending(&s) == 0
 	})

@@ -42,7 +42,7 @@ func TestKillCadence(t *testing.T) {
 			return err == nil && pulses > n+10
 		})
 	}}).run(t)
-	p.until("every event is in a row", 60*time.Second, func() bool {
+	p.until("every event is in a row", stuck, func() bool {
 		s := p.summary("effects")
 		return s.Accumulators[0].Counters.Consumed >= total && pending(&s) == 0
 	})

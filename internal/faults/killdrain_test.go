@@ -41,7 +41,7 @@ func TestDrainMembers(t *testing.T) {
 	f.apply("dealt", fmt.Sprintf(dealtGraph, quoted, in, quoted, out))
 	f.rowsByCommit("dealt")
 	feed := feedKeyed(t, brokers, in, eachSecond)
-	f.until("the graph fires", 30*time.Second, func() bool { return f.one("select count(*) from dealt") > 0 })
+	f.until("the graph fires", stuck, func() bool { return f.one("select count(*) from dealt") > 0 })
 
 	d := &dealer{f: f, graph: "dealt"}
 	settled := func() bool { return f.placed("dealt", shards) }

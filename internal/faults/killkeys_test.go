@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // joinGraph joins two files by key: more keys wait for their other half at any time than an
@@ -65,7 +64,7 @@ func TestKillWithWaitingKeys(t *testing.T) {
 	alone := ordered + payed - 2*int64(len(both))
 
 	p := start(t, dir)
-	p.until("all pairs are out", 60*time.Second, func() bool {
+	p.until("all pairs are out", stuck, func() bool {
 		s := p.summary("join")
 		return s.Counters.Received == ordered+payed && s.Counters.Queued == alone && pending(&s) == 0
 	})

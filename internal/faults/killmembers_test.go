@@ -121,14 +121,14 @@ func TestKillMembers(t *testing.T) {
 		bases = append(bases, "http://"+s.api)
 	}
 	push := startKeyedPush(ctx, "pushed", 4, func() []string { return bases })
-	f.until("all graphs fire", 30*time.Second, func() bool {
+	f.until("all graphs fire", stuck, func() bool {
 		return f.one("select count(*) from dealt") > 0 && f.one("select count(distinct g) from whole") == wholes &&
 			f.one("select count(*) from pushed") > 0
 	})
 
 	d := &dealer{f: f, graph: "dealt", lease: lease, rng: rand.New(rand.NewPCG(seed, 7))}
 	d.dealAll(n)
-	took := f.until("everything runs where it belongs", slack*20*time.Second, func() bool { return f.settled() })
+	took := f.until("everything runs where it belongs", stuck, func() bool { return f.settled() })
 	t.Logf("seed %d: %d faults; everything where it belongs %v after the last was undone", seed, n,
 		took.Round(time.Millisecond))
 

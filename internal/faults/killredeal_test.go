@@ -55,7 +55,7 @@ func TestKillRedeal(t *testing.T) {
 		t.Parallel()
 		dsn, _ := database(t)
 		// Each start waits until the lease of the process before is over.
-		killRedeal(t, false, "--store", dsn, "--lease", "2s")
+		killRedeal(t, false, "--store", dsn, "--lease", "1s")
 	})
 }
 

@@ -70,7 +70,7 @@ func killStages(t *testing.T, mode string) {
 	whole := fifths / 5
 
 	p := start(t, dir)
-	p.until("all is folded and what is complete is out", 60*time.Second, func() bool {
+	p.until("all is folded and what is complete is out", stuck, func() bool {
 		s := p.summary("windows")
 		first, second := s.Accumulators[0].Counters, s.Accumulators[1].Counters
 		return first.Received == total && first.Queued == total-fifths*200 && second.Received == 7*fifths &&

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // tableGraph looks up rows that a file of changes keeps up to date. Every fifth key is deleted whenever it
@@ -64,7 +63,7 @@ func killWithTable(t *testing.T, graph string) {
 	}
 
 	p := start(t, dir)
-	p.until("all is taken in", 60*time.Second, func() bool {
+	p.until("all is taken in", stuck, func() bool {
 		s := p.summary("rows")
 		return s.Counters.Consumed == asked+changed && pending(&s) == 0
 	})

@@ -103,7 +103,7 @@ func TestKillWithOpenWindows(t *testing.T) {
 	}
 
 	p := start(t, dir)
-	p.until("all is folded and what is complete is out", 60*time.Second, func() bool {
+	p.until("all is folded and what is complete is out", stuck, func() bool {
 		s := p.summary("windows")
 		for _, a := range s.Accumulators[:3] { // as they are declared
 			if a.Counters.Received != total {
@@ -146,7 +146,7 @@ func killWindows(t *testing.T, dir string, i int, rng *rand.Rand) {
 	t.Helper()
 	p := start(t, dir)
 	first, checkpoint := int64(-1), int64(0)
-	p.until("going on", 20*time.Second, func() bool {
+	p.until("going on", stuck, func() bool {
 		s := p.summary("windows")
 		if err := s.balanced(); err != nil {
 			t.Fatalf("kill %d: %v", i, err)

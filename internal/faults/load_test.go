@@ -249,7 +249,7 @@ func peakMemory(t *testing.T, p *process) int64 {
 
 // dialPush opens a WebSocket connection that pushes to an accumulator.
 func dialPush(p *process, graph, accumulator string) (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.base, "http")+"/v1/ws/graphs/"+graph+"/accumulators/"+
 		accumulator,
@@ -259,7 +259,7 @@ func dialPush(p *process, graph, accumulator string) (*websocket.Conn, error) {
 
 // pushFrame sends n events, a comma-separated list, and waits until all are acknowledged.
 func pushFrame(conn *websocket.Conn, id int64, list string, n int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
 	if err := conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"events","id":%d,"data":[%s]}`, id,
 		list)); err != nil {

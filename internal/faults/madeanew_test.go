@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/segmentio/kafka-go"
@@ -72,7 +71,7 @@ func topicMadeAnew(t *testing.T, up bool) {
 	p := start(t, dir, args...)
 	through := func(n int64) {
 		t.Helper()
-		p.until(fmt.Sprint(n, " are through"), 30*time.Second, func() bool {
+		p.until(fmt.Sprint(n, " are through"), stuck, func() bool {
 			s := p.summary("topics")
 			return s.Counters.Consumed >= n && s.Outputs[0].Pending == 0
 		})
@@ -90,7 +89,7 @@ func topicMadeAnew(t *testing.T, up bool) {
 	if !up {
 		p = start(t, dir, args...)
 	}
-	p.until("it is halted", 30*time.Second, func() bool { return p.summary("topics").Health == "halted" })
+	p.until("it is halted", stuck, func() bool { return p.summary("topics").Health == "halted" })
 	s := p.summary("topics")
 	why := s.HealthReason
 	if why.Code != "source_data_lost" || !strings.Contains(why.Detail, "made anew") || s.Counters.Consumed != 65 {

@@ -195,7 +195,7 @@ func (d *dealer) dealAll(n int) {
 			continue
 		}
 		d.heal()
-		d.f.until("everything runs where it belongs", slack*20*time.Second, d.f.settled)
+		d.f.until("everything runs where it belongs", stuck, d.f.settled)
 		d.deal()
 		d.pause(felt)
 	}

@@ -54,7 +54,7 @@ func (f *fleet) rowsByCommit(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
 		var s summary
-		f.until(name+" is live", slack*10*time.Second, func() bool {
+		f.until(name+" is live", stuck, func() bool {
 			return f.ask("GET", "/v1/graphs/"+name, "", &s) == nil && len(s.Outputs) > 0 && s.Health == "live"
 		})
 		for _, o := range s.Outputs {
@@ -207,7 +207,7 @@ func (f *fleet) countWhole(hooks []*effects) {
 		}
 		where := " from whole where g = '" + name + "'"
 		var s summary
-		f.until(name+" has sent everything", slack*20*time.Second, func() bool {
+		f.until(name+" has sent everything", stuck, func() bool {
 			return f.ask("GET", "/v1/graphs/"+name, "", &s) == nil && s.Outputs[0].Pending+s.Outputs[1].Pending == 0
 		})
 		total := f.one("select coalesce(max(n), -1) + 1" + where)

@@ -48,7 +48,7 @@ func TestKilledMigration(t *testing.T) {
 			timer.Stop()
 		}
 		p := start(t, dir)
-		p.until("the graph is there", 20*time.Second, func() bool { return p.summary("kept").Health == "live" })
+		p.until("the graph is there", stuck, func() bool { return p.summary("kept").Health == "live" })
 		if s := p.summary("kept"); s.balanced() != nil || s.Epoch != 6 || s.Counters.Received != 14 ||
 			s.Counters.Queued != 4 {
 			t.Fatalf("round %d: %+v", round, s)

@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // try runs the command as somebody would, and answers with its exit code and what it said
 // on standard error.
 func try(t *testing.T, dir, server string, args ...string) (code int, said string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), stuck)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, built, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GRAPHD_SERVER="+server, "NO_COLOR=1")

@@ -13,27 +13,27 @@ import (
 // takes over, nothing is lost or doubled, and once the network is back the old owner stands
 // by (M45).
 func TestHalfOpenOwnerIsReplaced(t *testing.T) {
-	const lease = 600 * time.Millisecond
+	const lease = 2 * time.Second // a shorter one is lost on a busy machine without any fault
 	d := newPair(t, lease)
 	var slowest time.Duration
-	const rounds = 3
+	const rounds = 2
 	for n := range rounds {
 		old, next := d.owner, 1-d.owner
 		rows := d.one("SELECT count(*) FROM numbers")
 		d.proxy[old].Swallow()
 		began := time.Now()
 		d.lived += time.Since(d.since)
-		d.untilHealth(next, "live", 5*time.Second)
+		d.within(5*time.Second, next, "live")
 		slowest = max(slowest, time.Since(began))
 		d.taken(rows)
-		d.untilHealth(old, "standby", 5*time.Second)
+		d.untilHealth(old, "standby")
 		quiet := d.sent(old)
 		d.proxy[old].Pass()
 		woke := d.one("SELECT count(*) FROM numbers")
-		d.p[next].until("the new owner goes on", 5*time.Second, func() bool {
+		d.p[next].until("the new owner goes on", stuck, func() bool {
 			return d.one("SELECT count(*) FROM numbers") > woke+200
 		})
-		d.untilHealth(old, "standby", time.Second)
+		d.within(time.Second, old, "standby")
 		if more := d.sent(old) - quiet; more > 0 {
 			t.Errorf("round %d: the owner has sent %d bytes more after it had stood down", n, more)
 		}
@@ -53,12 +53,15 @@ func TestStrandedConnections(t *testing.T) {
 	}
 	began, rows := time.Now(), d.one("SELECT count(*) FROM numbers")
 	d.lived += began.Sub(d.since)
-	d.p[0].until("somebody goes on", 6*time.Second, func() bool {
+	d.p[0].asked.anew()
+	d.p[0].until("somebody goes on", stuck, func() bool {
+		_ = d.p[0].do("GET", "/livez", "", nil) // the control
 		return d.one("SELECT count(*) FROM numbers") > rows+200
 	})
 	took := time.Since(began)
+	d.p[0].asked.kept(t, "somebody goes on", took, 6*time.Second)
 	d.since = time.Now()
-	d.p[0].until("one of them owns it", 10*time.Second, func() bool {
+	d.p[0].until("one of them owns it", stuck, func() bool {
 		for i := range d.p {
 			var s summary
 			if d.p[i].do("GET", "/v1/graphs/numbered", "", &s) == nil && s.Health == "live" {
@@ -69,7 +72,7 @@ func TestStrandedConnections(t *testing.T) {
 		return false
 	})
 	more := d.one("SELECT count(*) FROM numbers")
-	d.p[d.owner].until("it goes on for a while", 10*time.Second, func() bool {
+	d.p[d.owner].until("it goes on for a while", stuck, func() bool {
 		return d.one("SELECT count(*) FROM numbers") > more+500
 	})
 	d.settle()
@@ -96,18 +99,18 @@ func TestLostLeasesAreNoCrashes(t *testing.T) {
 		}
 		return s.Health
 	}
-	p.until("it is live", 10*time.Second, func() bool { return health() == "live" })
+	p.until("it is live", stuck, func() bool { return health() == "live" })
 	const outages = 4 // more than crashes are forgiven
 	for range outages {
 		proxy.Refuse()
-		p.until("the lease is lost", 10*time.Second, func() bool { return health() == "standby" })
+		p.until("the lease is lost", stuck, func() bool { return health() == "standby" })
 		proxy.Pass()
-		p.until("it is live again", 30*time.Second, func() bool { return health() == "live" })
+		p.until("it is live again", stuck, func() bool { return health() == "live" })
 	}
-	if err := p.do("POST", "/v1/graphs/idle/accumulators/events/events", `{"n":1}`, nil); err != nil {
-		t.Fatal(err)
-	}
-	p.until("it fires", 10*time.Second, func() bool { return p.summary("idle").Counters.Consumed == 1 })
+	p.until("it takes an event", stuck, func() bool { // on a busy machine the lease may be lost once more
+		return p.do("POST", "/v1/graphs/idle/accumulators/events/events", `{"n":1}`, nil) == nil
+	})
+	p.until("it fires", stuck, func() bool { return p.summary("idle").Counters.Consumed == 1 })
 	var events struct {
 		Items []struct{ Kind, Reason string }
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // poisonedGraph makes its events durable with the journal alone: no checkpoint is due for long.
@@ -32,28 +31,28 @@ func TestM43PoisonJournalEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.until("all fired", 20*time.Second, func() bool { return p.summary("poisoned").Counters.Consumed == events })
+	p.until("all fired", stuck, func() bool { return p.summary("poisoned").Counters.Consumed == events })
 	p.kill()
 	t.Setenv("GRAPHD_FAILPOINT", "replay:2")
 	for range 3 {
 		dies(t, dir)
 	}
 	p = start(t, dir)
-	p.until("it is quarantined", 20*time.Second, func() bool { return p.summary("poisoned").Health == "failed" })
+	p.until("it is quarantined", stuck, func() bool { return p.summary("poisoned").Health == "failed" })
 	if s := p.summary("poisoned"); s.HealthReason.Code != "crash_loop" {
 		t.Errorf("%+v", s.HealthReason)
 	}
-	p.until("the graph beside it runs", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+	p.until("the graph beside it runs", stuck, func() bool { return runs(p.summary("idle").Health) })
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
 	t.Setenv("GRAPHD_FAILPOINT", "")
 	p = start(t, dir)
-	p.until("it stays quarantined", 20*time.Second, func() bool { return p.summary("poisoned").Health == "failed" })
+	p.until("it stays quarantined", stuck, func() bool { return p.summary("poisoned").Health == "failed" })
 	if err := p.do("POST", "/v1/graphs/poisoned/restart", "{}", nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until("it goes on", 20*time.Second, func() bool { return runs(p.summary("poisoned").Health) })
+	p.until("it goes on", stuck, func() bool { return runs(p.summary("poisoned").Health) })
 	if c := p.summary("poisoned").Counters; c.Consumed != events || c.Received != events {
 		t.Errorf("after the journal: %+v", c)
 	}

@@ -62,6 +62,8 @@ type process struct {
 	began time.Time
 	log   *logBuffer
 	ended chan error
+	asked control
+	whole int64 // how many events there are for it, where no more come; 0 where there always are
 }
 
 // start runs the daemon on a free port and waits for its ready line.
@@ -97,7 +99,7 @@ func dies(t *testing.T, dir string) {
 	select {
 	case <-p.ended:
 		p.ended = nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(stuck):
 		t.Fatalf("the failpoint did not take the process down\n%s", p.log)
 	}
 }
@@ -170,7 +172,10 @@ func (p *process) stop() error {
 }
 
 func (p *process) do(method, path, body string, out any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	if method == http.MethodGet {
+		defer p.asked.took(time.Now())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, p.base+path, strings.NewReader(body))
 	if err != nil {
@@ -288,20 +293,21 @@ func (p *process) until(what string, within time.Duration, cond func() bool) {
 	}
 }
 
-// advances waits until a running graph has a newer checkpoint than it has now. Before it runs
-// a summary knows of none, and the one that it is restored from would pass for new.
+// advances waits until a running graph has a newer checkpoint than it has now, or all that there is for it is in one.
+// Before it runs a summary knows of none, and the one that it is restored from would pass for new.
 func (p *process) advances(graph string) {
 	p.t.Helper()
 	first := int64(-1)
 	var s summary
-	if !p.waitFor(20*time.Second, func() bool {
+	if !p.waitFor(stuck, func() bool {
 		s = p.summary(graph)
 		if first < 0 && s.Health == "live" {
 			first = s.Durability.CheckpointEpoch
 		}
-		return first >= 0 && s.Durability.CheckpointEpoch > first
+		all := p.whole > 0 && s.Counters.Consumed >= p.whole && s.Durability.CheckpointEpoch == s.Epoch
+		return first >= 0 && (s.Durability.CheckpointEpoch > first || all)
 	}) {
-		p.t.Fatalf("a checkpoint: not within 20s, after %d: %+v\n%s", first, s, p.log)
+		p.t.Fatalf("a checkpoint: not within %v, after %d: %+v\n%s", stuck, first, s, p.log)
 	}
 }
 
@@ -310,7 +316,7 @@ func (p *process) advances(graph string) {
 func (p *process) firesAgain(graph string) (s summary) {
 	p.t.Helper()
 	first := int64(-1)
-	p.until("firing again", 20*time.Second, func() bool {
+	p.until("firing again", stuck, func() bool {
 		if s = p.summary(graph); first < 0 {
 			first = s.Epoch
 		}

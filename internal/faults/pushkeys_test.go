@@ -25,7 +25,7 @@ type keyed struct {
 
 // push makes one attempt. Some are given up before they can be answered: what has become of them is not known.
 func (k *keyed) push(n, attempt int) (answer string, replayed bool, err error) {
-	patience := 20 * time.Second
+	patience := stuck
 	if attempt == 0 && n%5 == 0 {
 		patience = time.Duration(n%20) * time.Millisecond
 	}
@@ -172,7 +172,7 @@ func TestM53KeysOfPushesOutliveTheirOwner(t *testing.T) {
 	for range 2 {
 		c.forwarding(secret)
 	}
-	c.until("all know all", 10*time.Second, func() bool { return len(c.members(c.all[0])) == 3 })
+	c.until("all know all", stuck, func() bool { return len(c.members(c.all[0])) == 3 })
 	var mu sync.Mutex
 	alive := append([]*process(nil), c.all...)
 	k := &keyed{graph: "g", at: func(attempt int) *process {
@@ -182,7 +182,7 @@ func TestM53KeysOfPushesOutliveTheirOwner(t *testing.T) {
 	}}
 	kill := func() {
 		var victim *process
-		c.until("somebody owns the graph", 20*time.Second, func() bool {
+		c.until("somebody owns the graph", stuck, func() bool {
 			id := c.owner(alive[0], "g")
 			for _, p := range alive {
 				if c.self(p).ID == id {
@@ -203,7 +203,7 @@ func TestM53KeysOfPushesOutliveTheirOwner(t *testing.T) {
 	const pushes = 600
 	k.storm(t, pushes, map[int]func(){100: kill, 250: kill, 400: kill})
 	var rows, distinct int
-	c.until("all are in rows", 30*time.Second, func() bool {
+	c.until("all are in rows", stuck, func() bool {
 		err := db.QueryRow(t.Context(), "select count(*), count(distinct n) from effects").Scan(&rows, &distinct)
 		return err == nil && distinct >= 3*pushes
 	})
@@ -234,12 +234,12 @@ func TestM29KeysOfPushesOutliveTheDaemon(t *testing.T) {
 	}
 	const pushes = 400
 	k.storm(t, pushes, map[int]func(){80: again, 160: again, 240: again})
-	p.until("all are consumed", 20*time.Second, func() bool { return p.summary("g").Counters.Consumed >= 3*pushes })
+	p.until("all are consumed", stuck, func() bool { return p.summary("g").Counters.Consumed >= 3*pushes })
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
 	p = start(t, dir)
-	p.until("it is live", 20*time.Second, func() bool { return p.summary("g").Health == "live" })
+	p.until("it is live", stuck, func() bool { return p.summary("g").Health == "live" })
 	k.known(t, pushes)
 	if s := p.summary("g"); s.Counters.Consumed != 3*pushes {
 		t.Errorf("%d events were consumed, want %d", s.Counters.Consumed, 3*pushes)

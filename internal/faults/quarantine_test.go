@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // idleGraph has nothing to do, and dies with every process that the graph beside it takes down.
@@ -34,21 +33,21 @@ func TestM43CrashLoopOfTheProcess(t *testing.T) {
 		dies(t, dir)
 	}
 	p := start(t, dir)
-	p.until("the graph is quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
+	p.until("the graph is quarantined", stuck, func() bool { return p.summary("history").Health == "failed" })
 	if s := p.summary("history"); s.HealthReason.Code != "crash_loop" {
 		t.Errorf("%+v", s.HealthReason)
 	}
-	p.until("the graph that tried nothing runs", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+	p.until("the graph that tried nothing runs", stuck, func() bool { return runs(p.summary("idle").Health) })
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
 	t.Setenv("GRAPHD_FAILPOINT", "")
 	p = start(t, dir)
-	p.until("it stays quarantined", 20*time.Second, func() bool { return p.summary("history").Health == "failed" })
+	p.until("it stays quarantined", stuck, func() bool { return p.summary("history").Health == "failed" })
 	if err := p.do("POST", "/v1/graphs/history/restart", "{}", nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until("both fired", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 2 })
+	p.until("both fired", stuck, func() bool { return p.summary("history").Counters.Consumed == 2 })
 }
 
 // TestM43IdleKills: kills of the process are nothing that an idle graph did (M43).
@@ -56,15 +55,15 @@ func TestM43IdleKills(t *testing.T) {
 	dir := declare(t, "idle", idleGraph)
 	for range 5 {
 		p := start(t, dir)
-		p.until("it is there", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+		p.until("it is there", stuck, func() bool { return runs(p.summary("idle").Health) })
 		p.kill()
 	}
 	p := start(t, dir)
-	p.until("it is there", 20*time.Second, func() bool { return runs(p.summary("idle").Health) })
+	p.until("it is there", stuck, func() bool { return runs(p.summary("idle").Health) })
 	if err := p.do("POST", "/v1/graphs/idle/accumulators/a/events", `1`, nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until("it fires", 20*time.Second, func() bool { return p.summary("idle").Epoch == 1 })
+	p.until("it fires", stuck, func() bool { return p.summary("idle").Epoch == 1 })
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
@@ -80,7 +79,7 @@ func TestM44SkipLostOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, dir)
-	p.until("all fired", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 300 })
+	p.until("all fired", stuck, func() bool { return p.summary("history").Counters.Consumed == 300 })
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestM44SkipLostOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = start(t, dir)
-	p.until("it is halted", 20*time.Second, func() bool { return p.summary("history").Health == "halted" })
+	p.until("it is halted", stuck, func() bool { return p.summary("history").Health == "halted" })
 	if s := p.summary("history"); s.HealthReason.Code != "source_data_lost" || s.Counters.Consumed != 300 {
 		t.Errorf("%+v", s)
 	}
@@ -106,7 +105,7 @@ func TestM44SkipLostOfTheProcess(t *testing.T) {
 	}
 	p.kill() // where it goes on is durable
 	p = start(t, dir)
-	p.until("it goes on", 20*time.Second, func() bool { return p.summary("history").Counters.Consumed == 302 })
+	p.until("it goes on", stuck, func() bool { return p.summary("history").Counters.Consumed == 302 })
 	if err := p.do("POST", "/v1/graphs/history/skip-lost", `{"accumulator":"events"}`, nil); err == nil ||
 		!strings.Contains(err.Error(), "nothing_lost") {
 		t.Errorf("a second time: %v", err)

@@ -125,7 +125,7 @@ func rolling(t *testing.T, program string) *fleet {
 func (s *seat) stands(graph, health, code string) string {
 	s.f.t.Helper()
 	var g api.GraphSummary
-	s.f.until(fmt.Sprintf("%s is %s %s at daemon %d", graph, health, code, s.n), slack*20*time.Second, func() bool {
+	s.f.until(fmt.Sprintf("%s is %s %s at daemon %d", graph, health, code, s.n), stuck, func() bool {
 		g = api.GraphSummary{}
 		err := s.p.do("GET", "/v1/graphs/"+graph, "", &g)
 		return err == nil && g.Health == health && (code == "") == (g.HealthReason == nil) &&
@@ -142,7 +142,7 @@ func (f *fleet) grows(when string, tables ...string) {
 	f.t.Helper()
 	for _, table := range tables {
 		n := f.one("select count(*) from " + table)
-		took := f.until(when+": "+table+" goes on", slack*20*time.Second, func() bool {
+		took := f.until(when+": "+table+" goes on", stuck, func() bool {
 			return f.one("select count(*) from "+table) > n
 		})
 		if took > time.Second {
@@ -163,7 +163,7 @@ func (f *fleet) replace(n int, with string, how syscall.Signal, tables ...string
 	s.start()
 	s.busy = false
 	f.grows(fmt.Sprintf("daemon %d replaced", n), tables...)
-	f.until("all know all", slack*10*time.Second, func() bool {
+	f.until("all know all", stuck, func() bool {
 		list, err := f.members()
 		return err == nil && len(list) == len(f.seats) && !slices.ContainsFunc(list, func(m api.Member) bool {
 			return m.State != "live"
@@ -210,7 +210,7 @@ func TestRollingVersions(t *testing.T) {
 	f.grows("all are older", all...)
 
 	f.replace(0, "", syscall.SIGTERM, all...)
-	f.until("the older ones say that the schema was raised", slack*10*time.Second, func() bool {
+	f.until("the older ones say that the schema was raised", stuck, func() bool {
 		var ready struct{ Warnings []api.Warning }
 		err := f.seats[2].p.do("GET", "/readyz", "", &ready)
 		return err == nil && slices.ContainsFunc(ready.Warnings, func(w api.Warning) bool {
@@ -231,7 +231,7 @@ func TestRollingVersions(t *testing.T) {
 		t.Errorf("while an older daemon is there: %+v, %v", g, err)
 	}
 	f.replace(2, "", syscall.SIGTERM, all...)
-	took := f.until("the keys are dealt", slack*13*time.Second, func() bool {
+	took := f.until("the keys are dealt", stuck, func() bool {
 		return f.ask("GET", "/v1/graphs/dealt", "", &g) == nil && len(g.Shards) == 8 && g.Health == "live"
 	})
 	t.Logf("all are new: the keys are dealt after %v", took.Round(time.Millisecond))
@@ -342,14 +342,14 @@ func TestOlderStoreGoesForwardAndBack(t *testing.T) {
 		if dealt != "" {
 			names = names[:1]
 			var s summary
-			p.until("it refuses what is dealt", slack*20*time.Second, func() bool {
+			p.until("it refuses what is dealt", stuck, func() bool {
 				s = p.summary("dealt")
 				return s.Health == "failed" && s.HealthReason.Code == dealt
 			})
 			t.Log(s.HealthReason.Detail)
 		}
 		for _, name := range names {
-			p.until(name+" is live", slack*20*time.Second, func() bool { return p.summary(name).Health == "live" })
+			p.until(name+" is live", stuck, func() bool { return p.summary(name).Health == "live" })
 		}
 		for range 20 {
 			for _, name := range names {
@@ -360,7 +360,7 @@ func TestOlderStoreGoesForwardAndBack(t *testing.T) {
 			}
 			sent += 2
 		}
-		p.until("all are consumed", slack*20*time.Second, func() bool {
+		p.until("all are consumed", stuck, func() bool {
 			return p.summary("whole").Counters.Consumed == sent
 		})
 		if err := p.stop(); err != nil {
@@ -373,7 +373,7 @@ func TestOlderStoreGoesForwardAndBack(t *testing.T) {
 	life(binary(), "")
 	p := start(t, dir)
 	defer p.kill()
-	p.until("all shards are live", slack*20*time.Second, func() bool { return p.summary("dealt").Health == "live" })
+	p.until("all shards are live", stuck, func() bool { return p.summary("dealt").Health == "live" })
 	whole, dealt := p.summary("whole"), p.summary("dealt")
 	if whole.Counters.Consumed != sent || dealt.Counters.Consumed != sent-40 || whole.balanced() != nil ||
 		dealt.balanced() != nil {
@@ -389,7 +389,7 @@ func TestOlderStoreGoesForwardAndBack(t *testing.T) {
 	if p, err := launchOf(t, program, nil, dir); err != nil {
 		t.Fatal(err)
 	} else {
-		p.until("it runs", slack*20*time.Second, func() bool { return p.summary("dealt").Health == "live" })
+		p.until("it runs", stuck, func() bool { return p.summary("dealt").Health == "live" })
 		if s := p.summary("dealt"); s.Counters.Consumed != dealt.Counters.Consumed || s.balanced() != nil {
 			t.Errorf("the older release goes on from %+v, and not from %+v", s.Counters, dealt.Counters)
 		}

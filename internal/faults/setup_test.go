@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"path/filepath"
@@ -42,6 +43,9 @@ type storm struct {
 	points []string // failpoints in turn
 	seed   uint64
 	args   []string // of the daemon
+	// program is the daemon, "" for the one that is tested; env is its environment beside the test's own.
+	program string
+	env     []string
 	// meanwhile, when given, is what happens after the kills, while the file still grows.
 	meanwhile func()
 }
@@ -56,7 +60,7 @@ func (s *storm) run(t *testing.T) (total int64, rate float64) {
 	l := startLoadAt(ctx, t, filepath.Join(s.dir, "events.ndjson"), s.each)
 	rng := rand.New(rand.NewPCG(s.seed, s.seed+1))
 	for i := range s.kills {
-		killed(t, s.dir, i, s.points, rng, func(*process) {}, s.args...)
+		killedAs(t, cmp.Or(s.program, binary()), s.env, s.dir, i, s.points, rng, func(*process) {}, s.args...)
 	}
 	if s.meanwhile != nil {
 		s.meanwhile()

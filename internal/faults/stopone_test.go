@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // oneByOne is a graph with two inputs and an outbox.
@@ -46,20 +45,20 @@ func TestM11StoppedOverKills(t *testing.T) {
 	const input, output = `{"accumulator":"events"}`, `{"output":"newest"}`
 	write(300) // more than the fingerprint of the file covers
 	p := start(t, dir)
-	p.until("all delivered", 20*time.Second, func() bool { return delivered() == 300 })
+	p.until("all delivered", stuck, func() bool { return delivered() == 300 })
 	command(p, "stop", output)
 	write(310)
-	p.until("ten wait", 20*time.Second, func() bool { return p.summary("parts").Outputs[0].Pending == 10 })
+	p.until("ten wait", stuck, func() bool { return p.summary("parts").Outputs[0].Pending == 10 })
 	command(p, "stop", input)
 	write(330)
 	p.kill()
 
 	p = start(t, dir)
-	p.until("its sibling runs", 20*time.Second, func() bool { return p.summary("parts").Health == "live" })
+	p.until("its sibling runs", stuck, func() bool { return p.summary("parts").Health == "live" })
 	if err := p.do("POST", "/v1/graphs/parts/accumulators/note/events", "1", nil); err != nil {
 		t.Fatal(err)
 	}
-	p.until("it has fired", 20*time.Second, func() bool { return p.summary("parts").Counters.Consumed >= 311 })
+	p.until("it has fired", stuck, func() bool { return p.summary("parts").Counters.Consumed >= 311 })
 	if err := p.do("POST", "/v1/graphs/parts/accumulators/events/events", `{"n":2}`, nil); err == nil ||
 		!strings.Contains(err.Error(), "input_stopped") {
 		t.Errorf("a push to the stopped input: %v", err)
@@ -70,15 +69,15 @@ func TestM11StoppedOverKills(t *testing.T) {
 		t.Errorf("%d delivered, %+v", delivered(), s)
 	}
 	command(p, "start", input)
-	p.until("the input goes on", 20*time.Second, func() bool { return p.summary("parts").Outputs[0].Pending == 30 })
+	p.until("the input goes on", stuck, func() bool { return p.summary("parts").Outputs[0].Pending == 30 })
 	p.kill()
 
 	p = start(t, dir)
-	p.until("the input is back", 20*time.Second, func() bool {
+	p.until("the input is back", stuck, func() bool {
 		return p.summary("parts").Accumulators[0].Health == "live"
 	})
 	command(p, "start", output)
-	p.until("all delivered", 20*time.Second, func() bool { return delivered() >= 330 })
+	p.until("all delivered", stuck, func() bool { return delivered() >= 330 })
 	s = p.summary("parts")
 	if err := s.balanced(); err != nil || s.Accumulators[0].Counters.Consumed != 330 || delivered() != 330 {
 		t.Errorf("%v, %d delivered, %+v", err, delivered(), s)

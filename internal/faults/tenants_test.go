@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -48,7 +47,7 @@ type tenantsWorld struct {
 // call answers with what the daemon answers one with a token.
 func (w *tenantsWorld) call(tenant, token, method, path, body string) (status int, text string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, w.base+path, strings.NewReader(body))
 	if err != nil {
@@ -132,14 +131,14 @@ func (w *tenantsWorld) begin(also string) {
 func (w *tenantsWorld) push(round int) {
 	w.t.Helper()
 	for tenant := range w.token {
-		w.until("the graphs of "+tenant+" run here", 20*time.Second, func() bool {
+		w.until("the graphs of "+tenant+" run here", stuck, func() bool {
 			return !strings.Contains(w.must(tenant, "GET", "/v1/graphs", ""), `"standby"`)
 		})
 		w.must(tenant, "POST", "/v1/graphs/g/accumulators/pushed/events",
 			fmt.Sprintf(`[{"who":"of-%s","round":%d},{"what":"bad-of-%s"}]`, tenant, round, tenant))
 	}
 	for tenant := range w.token {
-		w.until("what was pushed is in the last file of "+tenant, 20*time.Second, func() bool {
+		w.until("what was pushed is in the last file of "+tenant, stuck, func() bool {
 			return strings.Count(w.read(tenant, "fed.ndjson"), `"of-`+tenant+`"`) >= round
 		})
 		w.must(tenant, "POST", "/v1/graphs/g/checkpoint", "")

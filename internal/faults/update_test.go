@@ -103,7 +103,7 @@ func TestHundredUpdatesUnderLoad(t *testing.T) {
 		if n < int64(updates) {
 			t.Fatalf("void: only %d events over %s", n, name)
 		}
-		p.until(name+" is consumed", 20*time.Second, func() bool { return consumed(p, name) == n })
+		p.until(name+" is consumed", stuck, func() bool { return consumed(p, name) == n })
 		checkCount(t, c.path("out_"+name), n)
 	}
 	s := p.summary("changing")
@@ -232,7 +232,7 @@ func (l *traffic) stop() map[string]int64 {
 func (l *traffic) watched(p *process, sent map[string]int64) {
 	l.t.Helper()
 	for name, n := range sent {
-		p.until("the subscriber has seen "+name, 20*time.Second, func() bool {
+		p.until("the subscriber has seen "+name, stuck, func() bool {
 			return l.seen["out_"+name].Load() == n || len(l.problem) > 0
 		})
 	}

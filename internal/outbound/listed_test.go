@@ -73,7 +73,7 @@ func TestClosedIsAsSilent(t *testing.T) {
 		}
 		took := time.Since(began).Round(500 * time.Millisecond)
 		said[what] = strings.ReplaceAll(err.Error(), addr, "ADDR") + fmt.Sprintf(" (%T)", err)
-		if took < 2500*time.Millisecond || took > 5*time.Second {
+		if took < 2500*time.Millisecond || took > 30*time.Second {
 			t.Errorf("%s took %v", what, took)
 		}
 	}

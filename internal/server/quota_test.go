@@ -103,7 +103,7 @@ func TestQuotas(t *testing.T) {
 	taken := int64(first + push("acme", 12500)) // more than go to the engine at once
 	push("beta", 200)
 	var sum struct{ Counters api.Counters }
-	for until := time.Now().Add(10 * time.Second); sum.Counters.Received != 14500 ||
+	for until := time.Now().Add(time.Minute); sum.Counters.Received != 14500 ||
 		sum.Counters.Rejected != 14500-taken; {
 		if err := json.Unmarshal(ofTenant(t, s, "acme", "GET /v1/graphs/one", "").body, &sum); err != nil ||
 			time.Now().After(until) {

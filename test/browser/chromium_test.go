@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds everything that the browser does.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // chromium is a running Chromium, steered by its own protocol.
 type chromium struct {

@@ -123,7 +123,7 @@ func (d *daemon) summary(graph string) (s summary) {
 // until polls a condition: for what happens on another goroutine of the daemon.
 func (d *daemon) until(what string, cond func() bool) {
 	d.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !cond() {
 		if time.Now().After(deadline) {
 			d.t.Fatalf("%s did not come true in time", what)

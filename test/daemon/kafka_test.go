@@ -130,7 +130,7 @@ func TestKafkaToKafka(t *testing.T) {
 		}
 	}
 	d.do("POST", "/v1/graphs/through/checkpoint", "", 200, nil)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for groupTotal(t, c, "lag-tools", in) != int64(total) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the group is at %d of %d", groupTotal(t, c, "lag-tools", in), total)

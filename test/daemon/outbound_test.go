@@ -87,7 +87,7 @@ func until(t *testing.T, get func(string) string, path string, says ...string) {
 	t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		page := get(path)
 		missing := ""

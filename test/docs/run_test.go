@@ -28,7 +28,7 @@ import (
 const (
 	skipMark   = "console skip: "
 	maxSkips   = 0
-	stepLimit  = 10 * time.Second
+	stepLimit  = time.Minute
 	everywhere = "127.0.0.1:8080" // the address that pages show; the daemon of a test has another
 )
 

@@ -115,7 +115,7 @@ func TestCalls(t *testing.T) {
 
 func callsLive(t *testing.T, declared, url string, lines []string, want map[string][]string,
 	kills int) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	answers := filepath.Join(t.TempDir(), "answers.ndjson")
 	d := start(t, "GRAPHD_VAR_SCORER="+url, "GRAPHD_VAR_ANSWERS="+answers)

@@ -24,7 +24,7 @@ const changes = 1500
 // the pace of the writer is, rows have one value of the column or go away, and wherever the daemon is killed.
 func TestPolls(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
 	tables, told := filepath.Join(dir, "tables.db"), filepath.Join(dir, "told.ndjson")

@@ -92,7 +92,7 @@ func followed(t *testing.T, log audit.Log, tenant string) error {
 func TestAuditLeavesConnections(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
-	p, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: Timeouts{Call: time.Second}})
+	p, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: Timeouts{Call: 3 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestAuditLeavesConnections(t *testing.T) {
 			}
 		})
 	}
-	until(t, "all connections of the audit wait for the chain", 5*time.Second, func() bool {
+	until(t, "all connections of the audit wait for the chain", patience, func() bool {
 		return p.trail.Stat().AcquiredConns() == trailConns
 	})
 	for range 10 {

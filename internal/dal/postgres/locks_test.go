@@ -64,7 +64,7 @@ func TestM28ALockedRowRefusesACommit(t *testing.T) {
 func TestM45WhatNobodyWaitsForWaitsForNoLock(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
-	a, line := throughProxy(t, dsn, schema, Timeouts{Call: time.Second})
+	a, line := throughProxy(t, dsn, schema, Timeouts{Call: 5 * time.Second})
 	defer a.Close()
 	renew(t, a, time.Minute)
 	o := checkpointtest.NewOwner(t, a, "g")

@@ -46,7 +46,7 @@ func TestM52Members(t *testing.T) {
 	renew(t, b, time.Minute)
 	hear := func(what string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if err := b.AwaitChange(ctx); err != nil {
 			t.Fatalf("%s was not heard: %v", what, err)
@@ -78,7 +78,7 @@ func TestM52Members(t *testing.T) {
 	see(me)
 	renew(t, b, time.Minute)
 	hear("an expired lease that was taken away")
-	until(t, "the loss is noticed, after that of the connections", 5*time.Second, func() bool {
+	until(t, "the loss is noticed, after that of the connections", patience, func() bool {
 		_, err := a.RenewLease(t.Context(), time.Minute)
 		return errors.Is(err, checkpoint.ErrLeaseLost)
 	})
@@ -187,7 +187,7 @@ func TestM54Claims(t *testing.T) {
 	claims(a, g, checkpoint.ClaimDeal, false) // it has no lease
 	renew(t, a, time.Minute)
 	renew(t, b, time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := b.AwaitChange(ctx); err != nil { // the beginning
 		t.Fatal(err)

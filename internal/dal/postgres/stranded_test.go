@@ -35,9 +35,7 @@ func TestStrandedConnectionsAreThrownAwayTogether(t *testing.T) {
 	t.Parallel()
 	plain, schema := newSchema(t)
 	line, dsn := testbed.PostgresProxy(t, plain)
-	const call = 700 * time.Millisecond
-	timeouts := Timeouts{Call: call, Lease: 300 * time.Millisecond}
-	p, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: timeouts})
+	p, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: tight})
 	if err != nil {
 		t.Fatal(err)
 	}

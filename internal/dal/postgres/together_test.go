@@ -44,7 +44,12 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	c := &crowd{t: t}
 	c.dsn, c.schema = newSchema(t)
-	c.p = open(t, c.dsn, c.schema)
+	// What is held up is let go of by the test alone, however long that takes.
+	p, err := Open(t.Context(), c.dsn, Options{Schema: c.schema, Timeouts: Timeouts{Call: 2 * time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.p = p
 	t.Cleanup(func() { _ = c.p.Close() })
 	var owners []*checkpointtest.Owner
 	var names []string
@@ -55,7 +60,7 @@ func newCrowd(t *testing.T) *crowd {
 	c.release = c.lock(names...)
 	for n, o := range owners {
 		c.held = append(c.held, c.commit(o))
-		until(t, "a flight is held up", 10*time.Second, func() bool { return c.locked() == n+1 })
+		until(t, "a flight is held up", patience, func() bool { return c.locked() == n+1 })
 	}
 	return c
 }
@@ -73,7 +78,7 @@ func (c *crowd) commit(o *checkpointtest.Owner) chan error {
 	done, before := make(chan error, 1), c.p.changes.Waiting()
 	go func() { done <- c.p.Commit(c.t.Context(), &o.Next) }()
 	if len(c.held) >= 3 {
-		until(c.t, "a commit waits", 10*time.Second, func() bool { return c.p.changes.Waiting() == before+1 })
+		until(c.t, "a commit waits", patience, func() bool { return c.p.changes.Waiting() == before+1 })
 	}
 	return done
 }

@@ -368,7 +368,7 @@ func slowMigrations() fstest.MapFS {
 }
 
 // A migration that is killed at any moment goes on where it was, with no step half done.
-func TestKillMigration(t *testing.T) {
+func TestMigrationIsKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "graphd.db")
 	all := slowMigrations()

@@ -149,7 +149,7 @@ func TestM53WhoAnswersIsWhoWasMeant(t *testing.T) {
 			t.Errorf("%s: %v", o.ID, err)
 		}
 	}
-	plain := &http.Client{Timeout: 5 * time.Second}
+	plain := &http.Client{Timeout: time.Minute}
 	defer plain.CloseIdleConnections()
 	if resp, err := plain.Get("http://" + b.Peer + "/v1/graphs"); err == nil {
 		if resp.Body.Close(); resp.StatusCode < 400 {
@@ -170,7 +170,7 @@ func TestM53HangingOwner(t *testing.T) {
 	began := time.Now()
 	o := &checkpoint.Member{ID: "b", Peer: ln.Addr().String()}
 	_, err = a.ask(t, o, httptest.NewRequest(http.MethodGet, "/x", nil))
-	if took := time.Since(began); code(err) != api.CodeOwnerUnreachable || took > 10*time.Second {
+	if took := time.Since(began); code(err) != api.CodeOwnerUnreachable || took > 30*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 }

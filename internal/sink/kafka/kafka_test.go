@@ -99,7 +99,7 @@ func records(t *testing.T, addrs []string, topic string, opts ...kgo.Opt) []*kgo
 		}
 	}
 	var all []*kgo.Record
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for int64(len(all)) < total {
 		f := c.PollFetches(ctx)

@@ -62,7 +62,7 @@ func put(t *testing.T, c *kgo.Client, topic string, partition int, values ...str
 
 func putRecords(t *testing.T, c *kgo.Client, records ...*kgo.Record) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 	defer cancel()
 	failed := make(chan error, len(records))
 	for _, r := range records {
@@ -190,7 +190,7 @@ func (f *reading) end() error {
 }
 
 // patience is how long a test waits for what should be there soon.
-const testPatience = 30 * time.Second
+const testPatience = time.Minute
 
 // until waits until the condition holds.
 func (f *reading) until(t *testing.T, what string, holds func() bool) {

@@ -143,7 +143,7 @@ func TestDatabaseGoesAway(t *testing.T) {
 	w.exec("INSERT INTO t DEFAULT VALUES")
 	proxy, through := testbed.PostgresProxy(t, w.address)
 	c := declared(world{address: through}, func(c *Declared) {
-		c.After, c.Lookback, c.Timeout = "id", "10", 500*time.Millisecond
+		c.After, c.Lookback, c.Timeout = "id", "10", 2*time.Second
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -152,7 +152,7 @@ func TestDatabaseGoesAway(t *testing.T) {
 	go func() { done <- src.Run(ctx, nil, out) }()
 	until := func(want string) {
 		t.Helper()
-		for timeout := time.After(30 * time.Second); ; {
+		for timeout := time.After(time.Minute); ; {
 			select {
 			case got := <-out.Texts:
 				if strings.HasPrefix(got, want) {

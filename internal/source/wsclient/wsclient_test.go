@@ -125,7 +125,7 @@ func (r *running) next() string {
 			r.t.Errorf("a secret is told: %s", text)
 		}
 		return strings.ReplaceAll(text, r.host, "HOST")
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatal("nothing more is told")
 		return ""
 	}
@@ -228,11 +228,11 @@ func TestM4HeldBack(t *testing.T) {
 		close(all)
 		<-reading.Done()
 	})
-	r := run(t, Config{URL: url, Ping: 250 * time.Millisecond}, 1)
+	r := run(t, Config{URL: url, Ping: time.Second}, 1)
 	defer r.end()
 	r.want("live")
 	// The server is held up once what it has sent does not grow over several pings.
-	held := time.NewTicker(800 * time.Millisecond)
+	held := time.NewTicker(2500 * time.Millisecond)
 	defer held.Stop()
 	for before := int64(-1); before != sent.Load() || before == 0; {
 		before = sent.Load()

@@ -112,7 +112,7 @@ func properties(id, n int, addr string, controller int, voters, data string) []s
 		// Small thread pools and buffers: a test's load is one client.
 		"num.network.threads=1", "num.io.threads=2", "background.threads=2",
 		"num.recovery.threads.per.data.dir=1", "log.cleaner.dedupe.buffer.size=2097152",
-		"log.segment.delete.delay.ms=1000", "log.initial.task.delay.ms=1000",
+		"log.segment.delete.delay.ms=1000", "log.initial.task.delay.ms=1000", "log.cleaner.backoff.ms=500",
 		"controlled.shutdown.enable=true",
 	}
 }

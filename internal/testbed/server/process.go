@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,7 +23,7 @@ var errEnded = errors.New("ended while starting")
 // Bounds of waiting: a loaded machine may be slow, a broken server must not hold a test for ever.
 const (
 	startPatience = 60 * time.Second
-	stopPatience  = 20 * time.Second
+	stopPatience  = 60 * time.Second
 )
 
 // process is one run of a server.
@@ -98,16 +99,21 @@ func tail(path string) string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// freePorts are n ports that nothing listens on now.
+// freePorts are n ports that nothing listens on now, and that no connection goes out from: a server is stopped and
+// comes to its port again, so they are below those that systems deal to connections.
 func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports := make([]int, 0, n)
+	for len(ports) < n {
+		port := 20000 + rand.IntN(12000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer l.Close() // only then are all of them different
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

@@ -76,7 +76,8 @@ func jars(ctx context.Context) int {
 // start starts what is not there yet.
 func (b *bed) start(ctx context.Context) error {
 	err := b.add(testbed.EnvPostgres, func() (string, func() error, error) {
-		p, err := server.StartPostgres(ctx)
+		// The machine does not lose its power within a run, and tests that kill a server start their own.
+		p, err := server.StartPostgres(ctx, "fsync=off", "full_page_writes=off")
 		if err != nil {
 			return "", nil, err
 		}

@@ -72,7 +72,7 @@ func TestWhatNeverEndsIsStopped(t *testing.T) {
 		f := function(t, m, name)
 		began := time.Now()
 		_, err := numbers(f, short(), 0)
-		if took := time.Since(began); code(err) != CodeTimeout || took > 10*time.Second {
+		if took := time.Since(began); code(err) != CodeTimeout || took > time.Minute {
 			t.Errorf("%s: %v after %v", name, err, took)
 		}
 		if n := len(f.module.ready.free); n != 0 {
