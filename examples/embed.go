@@ -6,5 +6,5 @@ import "embed"
 // Files are the example directories.
 //
 //go:embed market-maker/*.yaml edges/*.yaml flights/*.yaml airport-delays/*.yaml
-//go:embed earthquakes/*.yaml weather/*.yaml two-graphs/*.yaml auctions/*.yaml
+//go:embed earthquakes/*.yaml weather/*.yaml two-graphs/*.yaml auctions/*.yaml one-cut/*.yaml
 var Files embed.FS

@@ -29,6 +29,7 @@ const (
 	CodeQueueFull           = "queue_full"
 	CodeDeclarationInvalid  = "declaration_invalid"
 	CodeRevisionConflict    = "revision_conflict"
+	CodeFollowed            = "followed"
 	CodeStateChoice         = "state_choice_required"
 	CodeIdempotencyKey      = "invalid_idempotency_key"
 	CodeIdempotencyMismatch = "idempotency_mismatch"

@@ -34,6 +34,7 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 	sinkdrop "github.com/graphd/graphd/internal/sink/drop"
 	sinkfile "github.com/graphd/graphd/internal/sink/file"
+	"github.com/graphd/graphd/internal/sink/followers"
 	sinkgraph "github.com/graphd/graphd/internal/sink/graph"
 	sinkkafka "github.com/graphd/graphd/internal/sink/kafka"
 	"github.com/graphd/graphd/internal/sink/postgres"
@@ -43,6 +44,7 @@ import (
 	"github.com/graphd/graphd/internal/sink/websocket"
 	sourceaudit "github.com/graphd/graphd/internal/source/audit"
 	"github.com/graphd/graphd/internal/source/file"
+	"github.com/graphd/graphd/internal/source/follow"
 	"github.com/graphd/graphd/internal/source/generator"
 	sourcegraph "github.com/graphd/graphd/internal/source/graph"
 	sourcekafka "github.com/graphd/graphd/internal/source/kafka"
@@ -148,6 +150,7 @@ func (k *Kinds) sources() []Source {
 		poll.Kind(k.Guard, k.Connections, k.MaxEventBytes),
 		wsclient.Kind(k.Guard, k.MaxEventBytes),
 		sourcegraph.Kind(),
+		follow.Kind(),
 		sourceaudit.Kind(k.Audit),
 		sourcego.Kind(k.Sources),
 	}, k.MoreSources...)
@@ -164,6 +167,7 @@ func (k *Kinds) sinks() []Sink {
 		postgres.Kind(k.Store, k.Guard, k.Connections),
 		webhook.Kind(k.Guard),
 		sinkgraph.Kind(),
+		followers.Kind(),
 		sinkgo.Kind(k.Sinks),
 	}, k.MoreSinks...)
 }

@@ -27,6 +27,7 @@ func TestIdentityOfSources(t *testing.T) {
 		"poll":             {"After", "Connection", "HTTP", "Key", "SQL"},
 		"websocket_client": {"URL"},
 		"graph":            {"Name", "Output"},
+		"follow":           {"Name", "Output"},
 		"audit":            {"Chain"}, // a position is the number of an entry of it
 		"go":               {"Name.Name"},
 	}

@@ -49,6 +49,8 @@ type Options struct {
 	// Spoil overwrites memory as soon as it may be used again, so that whoever has kept it
 	// shows. It is for tests.
 	Spoil bool
+	// Events are the types of the events of accumulators, by name, where they are known without a schema.
+	Events map[string]expression.Type
 	// Nodes are the kinds that nodes can be of.
 	Nodes []kind.Node
 	// Stop, where it is not nil, says whether nobody waits for the result any more: then there is none, and the
@@ -92,6 +94,9 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
 			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop,
 			DealtBy: u.DealtBy()}
+		if t, known := o.Events[a.Name]; known {
+			options.Event = t
+		}
 		u.joinOptions(a, &options)
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {

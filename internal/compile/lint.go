@@ -87,6 +87,11 @@ func (l *linter) use() {
 	for i := range l.g.Outputs {
 		next = append(append(next, l.g.Outputs[i].From), l.u.Plan.OutputReads(i)...)
 	}
+	if l.u.Plan.Cuts() != nil {
+		for i := range l.g.Accumulators {
+			next = append(next, l.g.Accumulators[i].Name)
+		}
+	}
 	for len(next) > 0 {
 		name := next[len(next)-1]
 		next = next[:len(next)-1]

@@ -81,6 +81,8 @@ func (u *Unit) OneCore() string {
 	switch {
 	case g.Durability.OnFailure == "halt":
 		return "a failed epoch halts all of them"
+	case u.Plan.Cuts() != nil:
+		return "an output puts out cuts, which have the number of the epoch"
 	case u.readsEpoch():
 		return "an expression reads the number of the epoch"
 	case g.AsOf():
@@ -137,6 +139,9 @@ func (u *Unit) OneLive() string {
 		to := o.Sink.Target()
 		if _, _, feeds := to.Graph(); feeds {
 			return "output " + o.Name + " feeds another graph"
+		}
+		if to.Followers() {
+			return "output " + o.Name + " is for other graphs that follow"
 		}
 		if to.File() != "" {
 			return "output " + o.Name + " is written to a file"

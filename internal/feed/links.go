@@ -44,7 +44,9 @@ type link struct {
 	// bySink says which end declares it. A link that the feeding graph declares waits for
 	// its target; one that the fed graph declares ends with that graph.
 	bySink bool
-	pos    spec.Pos
+	// follows has the fed graph read what the other keeps for it; see [Links.Follow].
+	follows bool
+	pos     spec.Pos
 }
 
 // linksOf are the links that a declaration of graph g declares.
@@ -54,7 +56,8 @@ func linksOf(g api.Ref, s *spec.Graph) []link {
 		a := &s.Accumulators[i]
 		if graph, output, ok := a.Source.Origin().Graph(); ok {
 			from := api.Ref{Tenant: g.Tenant, Name: graph}
-			links = append(links, link{from: from, output: output, to: End{g, a.Name}, pos: a.Source.Pos})
+			links = append(links, link{from: from, output: output, to: End{g, a.Name},
+				follows: a.Source.Origin().Follows(), pos: a.Source.Pos})
 		}
 	}
 	for i := range s.Outputs {
@@ -119,11 +122,14 @@ type Links struct {
 	live    linkSet // of all that runs: values go along them
 	// changed is closed, and made anew, whenever a graph comes, changes or goes.
 	changed chan struct{}
+	// kept are the outputs that graphs follow, or have followed.
+	kept map[outputOf]*kept
 }
 
 // New makes the links of a daemon without graphs. What is at their ends is found in graphs.
 func New(graphs Graphs) *Links {
-	return &Links{graphs: graphs, claimed: newLinkSet(), live: newLinkSet(), changed: make(chan struct{})}
+	return &Links{graphs: graphs, claimed: newLinkSet(), live: newLinkSet(), changed: make(chan struct{}),
+		kept: make(map[outputOf]*kept)}
 }
 
 // Claim puts the links of a declaration in the place of those that graph g has claimed,
@@ -221,6 +227,7 @@ func (w *Links) Forget(g api.Ref) {
 	defer w.mu.Unlock()
 	w.claimed.put(g, nil)
 	w.live.put(g, nil)
+	w.forgetKept(g)
 	w.tell()
 }
 
@@ -244,13 +251,13 @@ func (w *Links) next() <-chan struct{} {
 	return w.changed
 }
 
-// of are the links from one output, in the order in which they were declared.
+// of are the links from one output that values are handed along, in the order in which they were declared.
 func (w *Links) of(from api.Ref, output string) []link {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var links []link
 	for _, l := range w.live.outgoing[from] {
-		if l.output == output {
+		if l.output == output && !l.follows {
 			links = append(links, l)
 		}
 	}

@@ -82,10 +82,18 @@ func (r *relay) Deliver(ctx context.Context, batch []sink.Message) error {
 	if len(r.links.of(r.from, r.output)) == 0 && r.own != nil {
 		return r.own.Deliver(ctx, batch)
 	}
+	own := r.own
+	_, waits := own.(sink.Announced) // for checkpoints of others: all is handed on before
+	if waits {
+		own = nil
+	}
 	for lo := 0; lo < len(batch); lo += relayGroup {
-		if err := r.group(ctx, batch[lo:min(lo+relayGroup, len(batch))]); err != nil {
+		if err := r.group(ctx, batch[lo:min(lo+relayGroup, len(batch))], own); err != nil {
 			return behind(err, lo)
 		}
+	}
+	if waits {
+		return r.own.Deliver(ctx, batch)
 	}
 	return ctx.Err()
 }
@@ -105,14 +113,14 @@ func behind(err error, lo int) error {
 
 // group delivers a few values to everyone. The links are looked at anew each time: they come
 // and go with the graphs.
-func (r *relay) group(ctx context.Context, batch []sink.Message) error {
+func (r *relay) group(ctx context.Context, batch []sink.Message, own sink.Sink) error {
 	if err := r.feedAll(ctx, batch); err != nil {
 		return err
 	}
-	if r.own == nil {
+	if own == nil {
 		return nil
 	}
-	return r.own.Deliver(ctx, batch)
+	return own.Deliver(ctx, batch)
 }
 
 func (r *relay) feedAll(ctx context.Context, batch []sink.Message) error {
@@ -172,6 +180,13 @@ func relayed(m *sink.Message) boundary.Position {
 	}
 	return boundary.Position{Stream: fmt.Sprintf("graph/%s/%s#%d", m.Instance, m.Output, m.Incarnation),
 		Offset: m.Epoch}
+}
+
+// Committed implements [sink.Announced], for the output's own sink.
+func (r *relay) Committed(batch []sink.Message) {
+	if own, ok := r.own.(sink.Announced); ok {
+		own.Committed(batch)
+	}
 }
 
 // CarriesTrace implements [sink.Carrier].

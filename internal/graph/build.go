@@ -72,6 +72,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 			p.asks = p.asks || where.AsksEpoch()
 		}
 	}
+	c.addCuts(p)
 	p.addCells()
 	return p
 }

@@ -3,9 +3,11 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/cuts"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -20,6 +22,8 @@ func (c *compiler) outputs(order []int) []Output {
 		at, known := c.index[o.From]
 		switch n := at - len(c.inputs); {
 		case o.From == "": // it is missing, which has been said
+		case !known && o.From == spec.FromReactor:
+			outputs[i].Cut = true
 		case !known:
 			c.report(o.FromPos, spec.CodeUnknownName, fmt.Sprintf("there is no node or accumulator %s to send out",
 				o.From), "")
@@ -37,6 +41,24 @@ func (c *compiler) outputs(order []int) []Output {
 	}
 	return outputs
 }
+
+// addCuts lays out the cuts, where an output puts them out: of all inputs that have a value of their own.
+func (c *compiler) addCuts(p *Plan) {
+	if !slices.ContainsFunc(p.outputs, func(o Output) bool { return o.Cut }) {
+		return
+	}
+	var shown []cuts.Input
+	for i := range p.inputs {
+		if in := &p.inputs[i]; !in.isTable() && in.JoinedBy == "" {
+			shown = append(shown, cuts.Input{Name: in.Name, At: i, Type: in.Type})
+			p.reads[i].whole = true
+		}
+	}
+	p.cuts = cuts.New(shown, c.g.Keyed())
+}
+
+// Cuts is how cuts are written; nil where no output puts them out.
+func (p *Plan) Cuts() *cuts.Layout { return p.cuts }
 
 // condition compiles what a value must meet to go out; nil when there is nothing, or it is wrong.
 func (c *compiler) condition(o *spec.Output, at *Output, scope *names) *expression.Program {

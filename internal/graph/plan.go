@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/graph/cuts"
 	"github.com/graphd/graphd/internal/graph/internal/bitset"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -52,12 +53,15 @@ type Node struct {
 	Lane string
 }
 
-// Output is one output of a plan. Exactly one of Node and Input is an index, the other is -1.
+// Output is one output of a plan. Exactly one of Node and Input is an index, the other is -1; both are of one that puts
+// out cuts.
 type Output struct {
 	Name string
 	From string
 	// Node and Input say where the value comes from: an index into Nodes or Inputs.
 	Node, Input int
+	// Cut says that it puts out what each epoch took, whatever became of the epoch. The reactor sees to that.
+	Cut bool
 	// OnChange says that only a value that differs from the last one emitted goes out.
 	OnChange bool
 	// EmitNull says that null goes out too.
@@ -97,6 +101,7 @@ type Plan struct {
 	triggers   []bool
 	nodes      []Node
 	outputs    []Output
+	cuts       *cuts.Layout // nil where none is put out
 	edges      []edge
 	guard      *guard
 

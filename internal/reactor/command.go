@@ -105,6 +105,9 @@ func (c *Core) FireWith(now time.Time, key boundary.Key, values []boundary.Value
 	if c.calls != nil && c.postpone(CauseWith) {
 		return FireResult{}, ErrUnanswered
 	}
+	if replace && c.res.Err == nil {
+		c.putCuts(CauseWith)
+	}
 	rec := c.record(CauseWith, true)
 	if err := c.res.Err; err != nil {
 		// Nothing was taken and nothing is kept: the injected values leave no trace (M21).

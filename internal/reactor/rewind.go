@@ -58,6 +58,7 @@ func Blank(last []byte, journal int64, shards int, by string) []byte {
 		Unbroken: m.Unbroken, DealtFrames: m.DealtFrames,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,
+		Outbox: m.Outbox, // who follows goes on by the numbers
 	}
 	if m.Clock != eventClock {
 		blank.Now = m.Now

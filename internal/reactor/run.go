@@ -28,6 +28,7 @@ func (c *Core) run(cause Cause) bool {
 		return true
 	}
 	c.begin()
+	c.putCuts(cause)
 	rec := c.record(cause, true)
 	c.cfg.Plan.Commit(&c.cell.nodes, &c.res)
 	c.ran()
@@ -135,7 +136,11 @@ func (c *Core) overran() error {
 // that epoch either, so that what is tried when the graph goes on is the same again.
 func (c *Core) fail(cause Cause, stage, code, reason string) {
 	c.epoch++
-	rec := c.record(cause, stage != "guard")
+	ran := stage != "guard" // what a guard fails has taken nothing yet
+	if ran && !c.cfg.HaltOnFailure {
+		c.putFailed(cause)
+	}
+	rec := c.record(cause, ran)
 	rec.Err, rec.ErrCode = reason, code
 	if c.cfg.HaltOnFailure {
 		c.answered(c.cell.key)
@@ -149,6 +154,9 @@ func (c *Core) fail(cause Cause, stage, code, reason string) {
 	} else {
 		c.begin()
 		c.consume(false, true, func(i int, b *boundary.Boundary) { c.deadLetter(i, b, stage, code, reason, c.epoch) })
+		if ran {
+			c.release(rec)
+		}
 	}
 	c.finish(rec)
 }

@@ -175,7 +175,7 @@ func (s *Server) deleteGraph(w http.ResponseWriter, r *request) {
 		return
 	}
 	if err := s.ctl.Delete(r.Context(), g, choice == "delete"); err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, wire.Unnamed(err, r.who.Scope.Narrow()))
 		return
 	}
 	s.idem.Forget(g)

@@ -176,7 +176,7 @@ func (d *draft) giveStrategy(a *Accumulator) {
 	switch {
 	case d.links.strategy.Given():
 		a.StrategyFrom = "reactor"
-	case a.Folding().Sequential:
+	case a.Folding().Sequential, a.Source.Origin().Follows():
 		a.Strategy, a.StrategyFrom = "sequential", "kind"
 	case a.From != "":
 		a.Strategy, a.StrategyFrom = "sequential", "from"
@@ -360,12 +360,15 @@ func (d *draft) checkOutputs(names []string) {
 	written := make(map[line][]*Output)
 	for i := range g.Outputs {
 		o, v := &g.Outputs[i], d.links.outputs[i]
-		if o.From != "" && !known[o.From] {
+		if o.From == FromReactor && !known[o.From] {
+			d.checkCuts(o, v)
+		} else if o.From != "" && !known[o.From] {
 			d.Report(v.from.Here(), decode.CodeUnknownName, d.Nearest(v.from.Text(), names),
 				"there is no node or accumulator %s; declare it or correct the name", v.from.Shown())
 			continue
 		}
 		d.checkOutbox(g, o, v)
+		d.checkFollowers(g, o)
 		path := o.Sink.Target().File()
 		if o.From == "" || path == "" {
 			continue
@@ -379,22 +382,5 @@ func (d *draft) checkOutputs(names []string) {
 			}
 		}
 		written[this] = append(written[this], o)
-	}
-}
-
-// checkOutbox refuses an outbox where there is nothing to deliver, or nothing to deliver it from.
-func (d *draft) checkOutbox(g *Graph, o *Output, v output) {
-	if o.Delivery != "outbox" {
-		return
-	}
-	switch {
-	case o.Sink.Config != nil && o.Sink.Target().Outbox() == trait.NoOutbox:
-		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
-			"the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; "+
-				"leave delivery out", o.Sink.Kind)
-	case g.Durability.Mode == "none":
-		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
-			"an outbox is part of the graph's durable state, and durability is none; "+
-				"choose checkpoint or journal, or leave delivery out")
 	}
 }

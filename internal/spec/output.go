@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/retry"
+	"github.com/graphd/graphd/internal/spec/trait"
 )
 
 var (
@@ -16,7 +17,7 @@ var (
 var outputFields = []decode.Field[outputDraft]{
 	{Name: "from", Also: []string{"node", "source", "input"}, Need: true,
 		Read: func(d *decoder, v value, o *outputDraft) {
-			o.From, _ = d.Text(v, "the name of a node or accumulator")
+			o.From, _ = d.Text(v, "the name of a node or accumulator, or reactor")
 			o.FromPos = v.Here().Pos()
 			o.at.from = v
 		}},
@@ -87,6 +88,51 @@ func checkDelivery(d *decoder, o *Output, got decode.Given) {
 	}
 }
 
+// checkOutbox refuses an outbox where there is nothing to deliver, or nothing to deliver it from.
+func (d *draft) checkOutbox(g *Graph, o *Output, v output) {
+	if o.Delivery != "outbox" {
+		return
+	}
+	switch {
+	case o.Sink.Config != nil && o.Sink.Target().Outbox() == trait.NoOutbox:
+		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
+			"the sink %s takes what it is given and answers nothing, so there is nothing to deliver again; "+
+				"leave delivery out", o.Sink.Kind)
+	case g.Durability.Mode == "none":
+		d.Report(v.delivery.Here(), decode.CodeNoOutbox, "",
+			"an outbox is part of the graph's durable state, and durability is none; "+
+				"choose checkpoint or journal, or leave delivery out")
+	}
+}
+
+// FromReactor is what an output is from that puts out what each epoch takes of all inputs, where nothing has that name.
+const FromReactor = "reactor"
+
+// checkCuts refuses what has no meaning for an output that puts out every cut.
+func (d *draft) checkCuts(o *Output, v output) {
+	for field, given := range map[string]bool{
+		"where": !o.Where.IsZero(), "emit": o.Emit != outputEmits.Default(), "emit_null": o.EmitNull,
+	} {
+		if at := v.Find([]string{field}); given {
+			d.Report(at.Name(), decode.CodeConflict, "",
+				"what is from the reactor is every cut as it was taken; remove %s, or send out a node instead", field)
+		}
+	}
+}
+
+// checkFollowers refuses an output to be followed whose values nothing keeps, or that a dead letter could take away.
+func (d *draft) checkFollowers(g *Graph, o *Output) {
+	switch {
+	case !o.Sink.Target().Followers():
+	case o.OnError == "dead_letter":
+		d.ReportAt(o.Sink.Pos, decode.CodeConflict, "", "what is kept for followers is refused by nobody: a value "+
+			"that one cannot use is a dead letter there; remove on_error")
+	case g.Durability.Mode == "none":
+		d.ReportAt(o.Sink.Pos, decode.CodeNoOutbox, "", "values for followers are part of the graph's durable state, "+
+			"and durability is none; choose checkpoint or journal")
+	}
+}
+
 // checkFeeds checks that a graph does not feed itself. What other graphs do is the
 // engine's to see.
 func (d *draft) checkFeeds() {
@@ -100,6 +146,11 @@ func (d *draft) checkFeeds() {
 		s := &d.Accumulators[i].Source
 		graph, _, feeds := s.Origin().Graph()
 		report(s.Pos, graph, feeds)
+		if s.Origin().Follows() && d.Durability.Mode == "none" {
+			d.ReportAt(s.Pos, decode.CodeConflict, "",
+				"the graph %s keeps its values until they are durable here, and durability is none; choose checkpoint "+
+					"or journal, or read it with a source of kind graph", decode.Quote(graph))
+		}
 	}
 	for i := range d.Outputs {
 		s := &d.Outputs[i].Sink

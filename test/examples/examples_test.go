@@ -128,10 +128,21 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // TestTwoGraphs runs the two graphs in one daemon, the one that is fed first: values go from
 // the one to the other.
 func TestTwoGraphs(t *testing.T) {
+	runsFed(t, "examples/two-graphs", "heating", 2)
+}
+
+// TestOneCut runs a leader and the graphs that follow in one daemon.
+func TestOneCut(t *testing.T) {
+	runsFed(t, "examples/one-cut", "risk", 1)
+}
+
+// runsFed runs a folder until one of its graphs, whose first so many inputs others feed, has come to some epochs.
+func runsFed(t *testing.T, folder, graph string, inputs int) {
+	t.Helper()
 	atRoot(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: "examples/two-graphs",
+	d, err := graphd.New(ctx, graphd.Config{Store: "memory:", Listen: "127.0.0.1:0", Graphs: folder,
 		Stdout: io.Discard})
 	if err != nil {
 		t.Fatal(err)
@@ -141,29 +152,29 @@ func TestTwoGraphs(t *testing.T) {
 	go func() { done <- d.Run(serving) }()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	var heating struct {
+	var fed struct {
 		Epoch        int64
 		Accumulators []struct{ Name, Health, Position string }
 	}
-	for heating.Epoch < 5 {
+	for fed.Epoch < 5 {
 		select {
 		case <-look.C:
 		case err := <-done:
 			t.Fatalf("the daemon ended: %v", err)
 		case <-ctx.Done():
-			t.Fatalf("the second graph is not fed: %+v", heating)
+			t.Fatalf("the graph is not fed: %+v", fed)
 		}
-		resp, err := http.Get("http://" + d.Addr() + "/v1/graphs/heating")
+		resp, err := http.Get("http://" + d.Addr() + "/v1/graphs/" + graph)
 		if err != nil {
 			continue // not up yet
 		}
-		err = json.NewDecoder(resp.Body).Decode(&heating)
+		err = json.NewDecoder(resp.Body).Decode(&fed)
 		resp.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, a := range heating.Accumulators[:2] {
+	for _, a := range fed.Accumulators[:inputs] {
 		if a.Health != "live" || !strings.HasPrefix(a.Position, "graph/") {
 			t.Errorf("%+v", a)
 		}

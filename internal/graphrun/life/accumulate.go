@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -152,7 +153,13 @@ func (r *Run) reads(i int) (accumulator.Source, error) {
 
 // Source makes accumulator i's source, nil when its socket is all there is.
 func (r *Run) Source(i int) (accumulator.Source, error) {
-	if graph, output, ok := r.accs[i].spec.Source.Origin().Graph(); ok {
+	origin := r.accs[i].spec.Source.Origin()
+	graph, output, ok := origin.Graph()
+	if from := (api.Ref{Tenant: r.g.Ref.Tenant, Name: graph}); origin.Follows() {
+		to := feed.End{Graph: r.g.Ref, Accumulator: r.accs[i].spec.Name}
+		return r.g.Feeds.Follow(from, output, to, r.g.Store), nil
+	}
+	if ok {
 		return r.g.Feeds.Source(api.Ref{Tenant: r.g.Ref.Tenant, Name: graph}, output), nil
 	}
 	return r.g.Kinds.Source(r.g.Unit, i)

@@ -23,6 +23,10 @@ func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
 			sinks = append(sinks, g.Feeds.Relay(g.Ref, o.Name, nil))
 			continue
 		}
+		if o.Sink.Target().Followers() {
+			sinks = append(sinks, g.Feeds.Hold(g.Ref, o.Name))
+			continue
+		}
 		s, err := g.Kinds.Sink(g.Unit, i)
 		if err != nil {
 			g.closeSinks(sinks)

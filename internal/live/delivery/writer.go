@@ -153,6 +153,9 @@ func (w *Writer) Put(batch []sink.Message) {
 		w.putCommitted(batch)
 	}
 	w.mu.Unlock()
+	if to, ok := w.cfg.Sink.(sink.Announced); ok && w.cfg.Outbox != nil && !w.disowned() {
+		to.Committed(batch)
+	}
 	w.look()
 }
 

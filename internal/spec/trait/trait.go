@@ -28,6 +28,7 @@ type Origin struct {
 	partitioned    bool
 	after          After
 	graph, output  string
+	follows        bool
 }
 
 // Socket is a source that is nothing but the accumulator's own socket: what is pushed.
@@ -49,6 +50,12 @@ func Made(after After) Origin { return Origin{pulls: true, after: after} }
 // engine makes such a source.
 func FromGraph(graph, output string) Origin { return Origin{pulls: true, graph: graph, output: output} }
 
+// Followed is the output of another graph of the daemon whose values that graph keeps until they are durable here: the
+// engine makes such a source, which reads them in their order.
+func Followed(graph, output string) Origin {
+	return Origin{pulls: true, after: Again, graph: graph, output: output, follows: true}
+}
+
 // Pulls reports whether the source is more than the accumulator's own socket.
 func (o Origin) Pulls() bool { return o.pulls }
 
@@ -60,6 +67,9 @@ func (o Origin) Partitioned() bool { return o.partitioned }
 
 // After says what a crash does to what the source gave after the last checkpoint.
 func (o Origin) After() After { return o.after }
+
+// Follows reports whether the source is [Followed].
+func (o Origin) Follows() bool { return o.follows }
 
 // Graph is the graph and the output that feed the source; ok is false when none does.
 func (o Origin) Graph() (graph, output string, ok bool) { return o.graph, o.output, o.graph != "" }
@@ -83,6 +93,7 @@ type Target struct {
 	delivers, calls, drop bool
 	file                  string
 	graph, accumulator    string
+	followers             bool
 	// promise ends the sentence on what a user may rely on; stored does with an outbox.
 	promise, stored string
 }
@@ -113,6 +124,15 @@ func ToGraph(graph, accumulator, direct, stored string) Target {
 	}
 }
 
+// ToFollowers is the graphs of the daemon that follow the output, whichever they are: the engine makes such a sink.
+// promise says what a user may rely on.
+func ToFollowers(promise string) Target {
+	return Target{delivers: true, outbox: OwnOutbox, followers: true, promise: promise}
+}
+
+// Followers reports whether the values are for the graphs that follow the output.
+func (t Target) Followers() bool { return t.followers }
+
 // Delivers reports whether there is a sink that values are handed to.
 func (t Target) Delivers() bool { return t.delivers }
 
@@ -141,6 +161,7 @@ func (t Target) Promise(delivery string, stored bool) string {
 		clause = t.stored
 	}
 	switch {
+	case t.followers:
 	case t.delivers && t.graph == "" && clause == "":
 		return delivery + "."
 	case t.delivers && t.graph == "":
