@@ -15,23 +15,17 @@
 // Three values take part in an epoch. The [State] holds, for one key, the node
 // values of the last committed epoch. The [Epoch] is what the reactor's cut
 // took. The [Result] is scratch and answer at once, reused from epoch to epoch.
-// An epoch goes through four phases, so that a node may take its time (a call, a
-// worker, a loop) while others run:
+// An epoch is Run, and then perhaps Commit:
 //
-//	p.Begin(st, e, r)            // what changed is due; r now owns the cut
-//	i, ok := r.Ready()           // the next node, in plan order, all of whose inputs are final
-//	o := worker.Evaluate(r, i)   // by whoever drives: inline, or on another goroutine
-//	r.Settle(i, o)               // takes the outcome in; what rests on i may become due
-//	r.Finish()                   // when Ready gives nothing and nothing is out
-//
-//	p.Run(st, e, r)              // all of that inline, without a detour
+//	p.Run(st, e, r)              // what changed is due, and runs; r owns the cut
 //	p.Commit(st, r)              // makes it current; not calling it discards the epoch
 //
-// The driver asks Ready until it has nothing more for now, settles what comes back
-// in whatever order, and asks again. In which order nodes are settled makes no
-// difference to what the epoch comes to: where it could (which failure ends the
-// epoch, who had run before it) the plan's order decides, as if the nodes had run one
-// after the other (M23). [Result.Cancel] gives up what is out.
+// Within, it is begun ([Plan.Begin]), each node that is ready is evaluated and settled
+// ([Result.Settle]), and it is finished ([Result.Finish]), so that a node may take its time
+// while others run. In which order nodes are settled makes no difference to what the epoch
+// comes to: where it could (which failure ends the epoch, who had run before it) the plan's
+// order decides, as if the nodes had run one after the other (M23). [Result.Cancel] gives up
+// what is out.
 //
 // With [Epoch.Hands], Run gives the nodes of pools to workers and goes on with the others meanwhile (M23). Each of them
 // is a [Run] that reads the values of its epoch: one that does not come back may be left behind with them (M25).
@@ -40,7 +34,7 @@
 // versions, so that the caller's slices are free again at once; the values themselves
 // are immutable. The state is read only in that time, but for what functions
 // remember, which goes on in place and can be taken back until the commit. All of
-// these calls are the owner's; a [Worker] alone may be on another goroutine.
+// these calls are the owner's; [Run.Do] alone may be on another goroutine.
 //
 // Because nothing writes the state before Commit, an epoch that fails, that is
 // interrupted or that is only an aside leaves no trace: the next one behaves as if it

@@ -1,16 +1,14 @@
 package graph
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph/internal/bitset"
 )
 
-// The phases of an epoch, for whoever drives it; see the package documentation. [Plan.Run]
-// goes through them inline. All of them are called by the one owner of the result.
+// The phases of an epoch, which [Plan.Run] goes through; see the package documentation. All of them are called by the
+// one owner of the result.
 
 // Begin opens an epoch on st: what the inputs' versions reach is due. What e holds is the
 // result's own from here on, so that the caller may reuse e and its slices while the epoch
@@ -20,25 +18,6 @@ func (p *Plan) Begin(st *State, e *Epoch, r *Result) {
 		r.fit(p)
 	}
 	r.begin(st, e)
-}
-
-// Ready gives the next node to evaluate: the first in plan order of those that are due and
-// for which all they rest on is final (M14, M15). ok is false when there is none for now:
-// then the epoch is through, unless nodes that were given out have yet to be settled.
-func (r *Result) Ready() (node int, ok bool) {
-	for {
-		i := r.nextReady()
-		if i < 0 {
-			return 0, false
-		}
-		if r.interrupt != nil && r.interrupted(i) {
-			continue
-		}
-		r.due.Clear(i)
-		r.out.Set(i)
-		r.outCount++
-		return i, true
-	}
 }
 
 // nextReady is the first node that may run now, -1 for none. While none is out the first
@@ -96,50 +75,6 @@ type Outcome struct {
 
 	stepped bool    // what the node remembers went on
 	loop    *looped // of a loop, in place of all else
-}
-
-// Worker evaluates nodes of an open epoch, on a goroutine of its own if need be: each
-// goroutine has its own worker and may keep it from epoch to epoch. A node is evaluated
-// once, between the Ready that gave it out and its Settle; the worker reads then only what
-// is final, and of the node only what it remembers itself.
-type Worker struct{ env expression.Env }
-
-// Evaluate computes a node that Ready gave out, or the loop that it is the first of.
-func (w *Worker) Evaluate(r *Result, node int) (o Outcome) {
-	if l := r.plan.loopAt(node); l != nil {
-		x := &looper{}
-		x.run(r, l)
-		return Outcome{loop: &x.looped}
-	}
-	s := &r.plan.steps[node]
-	if s.gates.n > 0 && !r.open(s) {
-		return o
-	}
-	var began int64
-	if r.clock != nil {
-		began = r.clock()
-	}
-	w.env.Values = r.env.Values
-	inEpochOf(&w.env, &r.env)
-	defer func() {
-		if v := recover(); v != nil {
-			w.env = expression.Env{} // it is not trusted any more
-			r.plan.forgetStep(r.state, node)
-			o = Outcome{Err: panicOf(node, r.plan.nodes[node].Name, v)}
-		}
-		if r.clock != nil {
-			o.Nanos = r.clock() - began
-		}
-	}()
-	v, err := r.evaluate(&w.env, node)
-	o = Outcome{Value: v, stepped: s.memories.n > 0}
-	if err != nil {
-		o = Outcome{}
-		if !errors.Is(err, expression.ErrAbsent) {
-			o.Err = r.plan.errorOf(node, err)
-		}
-	}
-	return o
 }
 
 // Settle takes in what a node came to, and makes due what rests on it, if it ticked (M16).

@@ -25,7 +25,7 @@ type settled struct {
 func driveShuffled(rnd *rand.Rand, p *Plan, st *State, e *Epoch, r *Result, order func(node int, o Outcome)) {
 	p.Begin(st, e, r)
 	e.Inputs, e.Versions = nil, nil // what is open holds its own
-	var workers [2]Worker
+	var workers [2]worker
 	var out []settled
 	for {
 		for len(out) < 1+rnd.IntN(4) {
@@ -142,7 +142,7 @@ func driveConcurrently(workers int, p *Plan, st *State, e *Epoch, r *Result) {
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() {
-			var w Worker
+			var w worker
 			for i := range ready {
 				done <- settled{i, w.Evaluate(r, i)}
 			}
@@ -193,7 +193,7 @@ func (h *harness) give() string {
 
 // settle evaluates and settles a node.
 func (h *harness) settle(name string) {
-	var w Worker
+	var w worker
 	h.r.Settle(h.nodes[name], w.Evaluate(&h.r, h.nodes[name]))
 }
 
@@ -292,7 +292,7 @@ func TestM25CancelTakesMemoriesBack(t *testing.T) {
 	h.set("a", 1).fire()
 	h.open(2)
 	h.give()
-	var w Worker
+	var w worker
 	w.Evaluate(&h.r, 0)
 	h.r.Cancel(context.Canceled)
 	h.r.Finish()

@@ -26,7 +26,7 @@ nodes:
 	}
 	told = nil
 	h.set("a", 2)
-	var w Worker
+	var w worker
 	h.plan.Begin(h.st, &h.e, &h.r)
 	for node, ok := h.r.Ready(); ok; node, ok = h.r.Ready() {
 		h.r.Settle(node, w.Evaluate(&h.r, node))

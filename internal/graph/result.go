@@ -32,10 +32,10 @@ type Epoch struct {
 	Stamp uint64
 	// Interrupt is asked before each node, within a loop by whoever evaluates it. An error ends the epoch. nil: never.
 	Interrupt func() error
-	// Clock, in nanoseconds, measures how long nodes take; every [Worker] asks it. nil:
+	// Clock, in nanoseconds, measures how long nodes take; every [Run] asks it. nil:
 	// durations stay zero.
 	Clock func() int64
-	// Foreign is told the node whose code may not come back, and -1 after it, by every [Worker]. nil: nobody.
+	// Foreign is told the node whose code may not come back, and -1 after it, by whoever evaluates it. nil: nobody.
 	Foreign func(node int)
 	// Answer is the answer to what a node asks for; ok is false when there is none yet. It is kept as it is until
 	// the epoch has ended. nil: there never is one. [Plan.Run] alone heeds it.

@@ -30,7 +30,7 @@ func TestTimedErrorsAndTheJournal(t *testing.T) {
 			step := &h.plan.steps[h.nodes[nodes]]
 			step.program, step.foreign, step.apart = late{}, true, true
 			h.set("a", 1)
-			var w Worker
+			var w worker
 			for way, run := range map[string]func(){
 				"inline": func() { h.plan.Run(h.st, &h.e, &h.r) },
 				"with workers for its pool": func() {

@@ -114,19 +114,6 @@ func TestM25AnswersThatDoNotCome(t *testing.T) {
 	}
 }
 
-func replayed(t *testing.T, cfg Config, entries []checkpoint.JournalEntry) *Core {
-	t.Helper()
-	c := NewCore(cfg)
-	replayer := NewReplayer(c, checkpoint.Head{})
-	for _, e := range entries {
-		if err := replayer.Entry(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replayer.Done()
-	return c
-}
-
 // M11: a commanded epoch asks as well, and comes when it is answered.
 func TestM11CommandsAsk(t *testing.T) {
 	t.Parallel()
@@ -300,12 +287,7 @@ func TestM29WhatIsFiredAnewAsksAnew(t *testing.T) {
 	c := NewCore(testConfig(t, callGraph, withJournal))
 	replayer := NewReplayer(c, checkpoint.Head{})
 	replayer.AdmitOnly = true
-	for _, e := range r.c.DrainJournal() {
-		if err := replayer.Entry(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replayer.Done()
+	replayer.all(t, r.c.DrainJournal())
 	if n := c.calls.book.Keys(); n != 0 {
 		t.Errorf("%d keys have answers of before", n)
 	}

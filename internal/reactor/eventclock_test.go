@@ -135,17 +135,8 @@ func TestM26TheJournalOfTheOtherClock(t *testing.T) {
 			entries := r.c.DrainJournal()
 			cfg := r.c.cfg
 			c.after(&cfg)
-			r.c = NewCore(cfg)
-			if _, err := r.c.Restore(head, nil); err != nil {
-				t.Fatal(err)
-			}
-			replayer := NewReplayer(r.c, head)
-			for _, e := range entries {
-				if err := replayer.Entry(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			replayer.Done()
+			var replayer *Replayer
+			r.c, replayer = replayedOn(t, cfg, head, nil, entries)
 			if _, epochs, anew := replayer.Outcome(); epochs != 0 || !anew || !r.c.Now().IsZero() {
 				t.Errorf("%d epochs, anew %v, engine time %v", epochs, anew, r.c.Now())
 			}

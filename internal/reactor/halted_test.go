@@ -65,17 +65,7 @@ func TestM21WhatHaltedIsTriedAgain(t *testing.T) {
 			r.start()
 			again("after a checkpoint", 2)
 
-			r.c = NewCore(r.c.cfg)
-			if _, err := r.c.Restore(head, before); err != nil {
-				t.Fatal(err)
-			}
-			replayer := NewReplayer(r.c, head)
-			for _, e := range entries {
-				if err := replayer.Entry(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			replayer.Done()
+			r.c, _ = replayedOn(t, r.c.cfg, head, before, entries)
 			r.start()
 			again("after a replay", 2)
 		})
@@ -116,17 +106,7 @@ func TestM21TheKeyThatHaltedComesFirst(t *testing.T) {
 			}
 			entries := r.c.DrainJournal()
 			if replayed {
-				r.c = NewCore(r.c.cfg)
-				if _, err := r.c.Restore(head, before); err != nil {
-					t.Fatal(err)
-				}
-				replayer := NewReplayer(r.c, head)
-				for _, e := range entries {
-					if err := replayer.Entry(e); err != nil {
-						t.Fatal(err)
-					}
-				}
-				replayer.Done()
+				r.c, _ = replayedOn(t, r.c.cfg, head, before, entries)
 			}
 			r.now = epochZero.Add(20 * time.Second)
 			r.reload(cells, into(testConfig(t, doc("[key, a]"), keyed(nil))))

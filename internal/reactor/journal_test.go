@@ -157,17 +157,41 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 				r.advance(700 * time.Millisecond)
 				r.fire()
 			}
-			c := NewCore(testConfig(t, doc, withJournal, clock))
-			replayer := NewReplayer(c, checkpoint.Head{})
-			for _, e := range r.c.DrainJournal() {
-				if err := replayer.Entry(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			replayer.Done()
+			c := replayed(t, testConfig(t, doc, withJournal, clock), r.c.DrainJournal())
 			if c.Epoch() < 3 || c.Epoch() != r.c.Epoch() || c.ticked != r.c.ticked {
 				t.Errorf("epoch %d, ticked %d, want %d and %d", c.Epoch(), c.ticked, r.c.Epoch(), r.c.ticked)
 			}
 		})
 	}
+}
+
+// replayed is a new core that a journal from its beginning was replayed on.
+func replayed(t *testing.T, cfg Config, entries []checkpoint.JournalEntry) *Core {
+	t.Helper()
+	c, _ := replayedOn(t, cfg, checkpoint.Head{}, nil, entries)
+	return c
+}
+
+// replayedOn is a core that was restored, and that the journal behind that was replayed on.
+func replayedOn(t *testing.T, cfg Config, head checkpoint.Head, cells []checkpoint.Cell,
+	entries []checkpoint.JournalEntry) (*Core, *Replayer) {
+	t.Helper()
+	c := NewCore(cfg)
+	if _, err := c.Restore(head, cells); err != nil {
+		t.Fatal(err)
+	}
+	replayer := NewReplayer(c, head)
+	replayer.all(t, entries)
+	return c, replayer
+}
+
+// all replays all entries.
+func (r *Replayer) all(t *testing.T, entries []checkpoint.JournalEntry) {
+	t.Helper()
+	for _, e := range entries {
+		if err := r.Entry(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Done()
 }
