@@ -1,6 +1,6 @@
 // Charts over time: what came a second, and each epoch as a point.
 import { html, useEffect, useRef, uPlot } from "./vendor.js"
-import { clock, rate, seconds } from "./format.js"
+import { clock, seconds } from "./format.js"
 
 const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
@@ -37,10 +37,11 @@ const options = (kind, width, gaps) => {
 	return {
 		width, height: 170, padding: [10, 8, 0, 0], legend: { show: false },
 		cursor: { drag: { x: false, y: false }, y: false },
-		scales: { x: rates ? { time: true, range: (u, min, max) => [max - 300, max] } : { time: true }, y: rates ? { range: (u, min, max) => [0, Math.max(1, max ?? 1) * 1.08] } :
+		scales: { x: rates ? { time: true, range: (u, min, max) => [max - 300, max] } :
+			{ time: true, range: (u, min, max) => min == null ? [0, 1] : max - min < 4 ? [max - 4, max + 1] : [min, max] }, y: rates ? { range: (u, min, max) => [0, Math.max(1, max ?? 1) * 1.08] } :
 			{ distr: 3, range: (u, min, max) => [Math.min(min ?? 1e-4, 1e-4), Math.max(max ?? 1e-2, 1e-2) * 2] } },
 		axes: [axis({ values: times, space: 80, size: 30 }), axis({ size: 62, ...rates ? {} : { splits: powers }, values: (u, splits) => splits.map(v => v == null ? "" :
-			rates ? rate(v) : seconds(v)) })],
+			rates ? v + "/s" : seconds(v)) })],
 		series: [{}, ...rates ? [line("events", "--accent"), line("epochs", "--second")] :
 			[dots("ok", "--accent"), dots("failed", "--bad")]],
 		hooks: { drawClear: [shaded(gaps)] },

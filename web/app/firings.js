@@ -73,10 +73,11 @@ const Gap = ({ f, columns }) => html`<tr class="gap"><td colspan=${columns}>${f.
 
 const Line = ({ f, keyed, sharded }) => {
 	const now = query("epoch") === String(f.epoch) && query("shard", "0") === String(f.shard ?? 0)
+	const number = (sharded ? `${f.shard ?? 0}/` : "") + exact(f.epoch)
 	const show = () => set({ epoch: String(f.epoch), shard: f.shard ? String(f.shard) : "" })
 	return html`<tr class=${(now ? "chosen " : "") + (f.ok ? "" : "failed")}>
 		<td class="number"><button class="link" aria-current=${now ? "true" : undefined} onClick=${show}
-			aria-label=${`Epoch ${f.epoch} in full`}>${sharded ? `${f.shard ?? 0}/` : ""}${exact(f.epoch)}</button></td>
+			aria-label=${`Epoch ${number} in full`}>${number}</button></td>
 		<td><${Clock} at=${f.at} /></td><td>${f.cause}</td>${keyed && html`<td><code>${brief(f.key, 24)}</code></td>`}
 		<td>${outcome(f)}</td><td class="number"><${Span} us=${f.duration_us} /></td>
 		<td class="out">${f.error ? html`<span class="bad">${f.error}</span>` : outputs(f).length === 0 ? html`<span class="dim">nothing</span>` :

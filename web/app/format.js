@@ -74,5 +74,5 @@ export const brief = (value, most = 60) => {
 const number = n => Number.isInteger(n) ? String(n) : String(Number(n.toPrecision(6)))
 
 /** list is names in a sentence. */
-export const list = names => names.length < 2 ? names.join("") :
-	names.slice(0, -1).join(", ") + " and " + names[names.length - 1]
+export const list = (names, last = "and") => names.length < 2 ? names.join("") :
+	`${names.slice(0, -1).join(", ")} ${last} ${names[names.length - 1]}`

@@ -19,7 +19,7 @@ export const GraphPage = ({ name }) => {
 		<span>${name}</span><//>
 	<main class=${(at === "away" ? "stale " : "") + (query("epoch") ? "beside" : "")}>
 		${at === "gone" ? html`<h1 tabindex="-1">${name}</h1><div class="empty"><p><strong>There is no graph of this
-			name.</strong> ${m.stream.state.value.why}. The page looks again every 15 seconds.</p>
+			name</strong>, or none that you may see. The page looks again every 15 seconds.</p>
 			<p><${Link} href=${to("/")}>All graphs<//></p></div>` :
 		!s ? html`<h1 tabindex="-1">${name}</h1><${Away} stream=${m.stream} /><${Waiting} />` :
 		html`<${Body} m=${m} s=${s} />`}
@@ -36,15 +36,15 @@ const Body = ({ m, s }) => {
 			<${Health} health=${s.health} paused=${s.paused} reason=${s.health_reason} /></div>
 		${s.description && html`<p class="lead">${s.description}</p>`}
 		<${Away} stream=${m.stream} />
-		${s.health_reason && html`<div class=${"notice " + (s.health === "live" || s.health === "warming" ? "" : "warn")}
-			role="status"><p><strong>${s.health}</strong>: ${s.health_reason.detail}</p></div>`}
+		${s.health_reason && html`<div class=${"notice " + (s.health === "warming" ? "" : "warn")}
+			role="status"><p><strong>${s.health === "live" ? "live, but" : s.health}</strong>: ${s.health_reason.detail}</p></div>`}
 		${m.trouble.value && html`<div class="notice bad" role="alert"><p>${m.trouble.value}</p></div>`}
 		<${Figures} s=${s} />
 		<section aria-labelledby="picture">
 			<div class="bar"><h2 id="picture">Picture</h2>
 				${firing.id && html`<p class="asof">As it was in epoch ${firing.epoch}
 					<button class="link" onClick=${() => set({ epoch: "", shard: "" })}>back to now</button></p>`}
-				${!firing.id && m.live.state?.key !== undefined && html`<p class="dim">values of the key that fired last:
+				${!firing.id && m.live.state?.key !== undefined && html`<p class="dim">values of the key that fired last:${" "}
 					<code>${JSON.stringify(m.live.state.key)}</code></p>`}
 				<button aria-pressed=${query("zoom") === "whole" ? "true" : "false"}
 					onClick=${() => set({ zoom: query("zoom") ? "" : "whole" }, true)}>Whole picture</button>
@@ -57,12 +57,14 @@ const Body = ({ m, s }) => {
 			<div>
 				<${Readiness} s=${s} live=${m.live} />
 				<${Books} s=${s} />
+				<${Outputs} s=${s} />
 				<${Promises} s=${s} />
 			</div>
 			<div>
 				<${Timeline} m=${m} />
 			</div>
 		</div>
+		${s.shards && html`<${Shards} s=${s} />`}
 		<${Firings} m=${m} s=${s} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} />`}`
 }
@@ -99,7 +101,7 @@ const words = (s, live) => {
 	if (s.held_back_by) return [`Held back by ${s.held_back_by}.`, "Its time is behind; the others wait for it."]
 	if (s.due_at && Date.parse(s.due_at) > Date.now() + 1000) return ["Waiting for its time.", `What waits may fire at ${new Date(s.due_at).toLocaleTimeString()}.`]
 	if (triggers.length === 0) return ["Nothing triggers it.", "It fires on command alone."]
-	return ["Ready.", `The next event of ${list(triggers.map(a => a.name))} fires it, if the criteria and the guard let it.`]
+	return ["Ready.", `The next event of ${list(triggers.map(a => a.name), "or")} fires it, if the criteria and the guard let it.`]
 }
 
 const Readiness = ({ s, live }) => {
@@ -141,6 +143,36 @@ const Books = ({ s }) => {
 	})}</tbody></table></div>
 	</section>`
 }
+
+const Outputs = ({ s }) => html`<section aria-labelledby="outputs">
+	<h2 id="outputs">Outputs</h2>
+	<div class="scroll" tabindex="0" role="group" aria-labelledby="outputs"><table>
+		<thead><tr><th scope="col">Output</th><th scope="col">Goes to</th><th scope="col" class="number">Put out</th>
+			<th scope="col" class="number">Left out</th><th scope="col" class="number">Waiting</th>
+			<th scope="col" class="number">Dead letters</th></tr></thead>
+		<tbody>${s.outputs.map(o => html`<tr key=${o.name}><th scope="row">${o.name}</th>
+			<td>${o.sink}${o.stopped && html` <span class="badge idle">■ stopped</span>`}
+				${o.error && html` <span class="badge bad" title=${o.error}>✖ failing</span>`}</td>
+			<td class="number">${exact(o.emitted)}</td><td class=${"number " + (o.filtered ? "" : "dim")}>${exact(o.filtered)}</td>
+			<td class=${"number " + (o.pending ? "" : "dim")}>${exact(o.pending)}${o.oldest_pending_seconds > 1 &&
+				html`<small>${" for " + seconds(Math.floor(o.oldest_pending_seconds))}</small>`}</td>
+			<td class=${"number " + (o.failed ? "warn" : "dim")}>${exact(o.failed)}</td></tr>
+			${o.error && html`<tr><td colspan="6" class="wrap bad">${o.error}</td></tr>`}`)}</tbody></table></div>
+</section>`
+
+const Shards = ({ s }) => html`<section aria-labelledby="shards">
+	<h2 id="shards">Shards</h2>
+	<div class="scroll" tabindex="0" role="group" aria-labelledby="shards"><table>
+		<thead><tr><th scope="col" class="number">Shard</th><th scope="col">Health</th><th scope="col" class="number">Epoch</th>
+			<th scope="col" class="number">Keys</th><th scope="col" class="number">Queued</th><th scope="col" class="number">Lag</th>
+			<th scope="col" class="number">Dead letters</th><th scope="col">Last fire</th></tr></thead>
+		<tbody>${s.shards.map(x => html`<tr key=${x.shard}><th scope="row" class="number">${x.shard}</th>
+			<td><${Health} health=${x.health} paused=${x.paused} reason=${x.health_reason} /></td>
+			<td class="number">${exact(x.epoch)}</td><td class="number">${exact(x.keys)}</td>
+			<td class="number">${exact(x.queued)}</td><td class="number">${exact(x.lag)}</td>
+			<td class=${"number " + (x.dead_lettered ? "warn" : "dim")}>${exact(x.dead_lettered)}</td>
+			<td><${When} at=${x.last_fired_at} /></td></tr>`)}</tbody></table></div>
+</section>`
 
 const Promises = ({ s }) => html`<section aria-labelledby="promises">
 	<h2 id="promises">Guarantees</h2>

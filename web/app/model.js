@@ -77,6 +77,7 @@ export const follow = name => {
 		})
 		if (planned !== s.revision) plan(s.revision)
 		// The stream tells of the state behind each epoch. What has come since, while none has run, is asked for when it has.
+		if (!was && !s.keys && !m.live.state) state()
 		const there = m.live.state?.dirty
 		if (there && was?.epoch === s.epoch && !s.keys && s.accumulators.some(x => (there[x.name] ?? false) !== x.dirty)) state()
 		changed()
@@ -105,7 +106,6 @@ export const follow = name => {
 				for (const row of m.rates) row.push(row === m.rates[0] ? Date.now() / 1000 : null)
 			} else {
 				history()
-				state()
 			}
 		},
 		heard(f) {

@@ -22,7 +22,7 @@ export const arrange = (plan, accumulators) => {
 	}
 	g.setNode("reactor", { width: gateWidth, height })
 	const by = new Map(accumulators.map(a => [a.name, a]))
-	const inputs = new Set(plan.inputs.map(i => i.name))
+	const inputs = new Set(plan.inputs.map(i => i.name)), joined = new Set(plan.inputs.flatMap(i => i.joins ?? []))
 	for (const i of plan.inputs) {
 		const a = by.get(i.name), source = a && sourceOf(a)
 		box("i:" + i.name, "input", i.name, a ? a.kind : "")
@@ -35,7 +35,8 @@ export const arrange = (plan, accumulators) => {
 	for (const i of plan.inputs) {
 		for (const j of i.joins ?? []) if (inputs.has(j)) line("i:" + j, "i:" + i.name)
 		if (i.from) line("n:" + i.from, "i:" + i.name, "back", "", false)
-		line("i:" + i.name, "reactor", i.triggers ? "plain" : "passive")
+		if (i.triggers || !joined.has(i.name) || plan.edges.some(e => e.from === i.name)) line("i:" + i.name, "reactor",
+			i.triggers ? "plain" : "passive")
 	}
 	const reads = new Map() // by node: the inputs it reads
 	for (const e of plan.edges) {
@@ -62,6 +63,7 @@ const drawn = (g, boxes, lines, reads) => {
 		Object.assign(b, { x: at.x - at.width / 2, y: at.y - at.height / 2, w: at.width, h: at.height })
 	}
 	const bar = { x: gate.x - gate.width / 2, w: gate.width, y: 6, h: Math.max(size.height - 12, 130) }
+	let low = bar.y + bar.h
 	lines.forEach((l, k) => {
 		const laid = g.edge(l.from, l.to, String(k + 1))
 		const from = boxes.get(l.from), to = boxes.get(l.to)
@@ -70,12 +72,12 @@ const drawn = (g, boxes, lines, reads) => {
 		else if (l.from === "reactor") { points[0] = { x: bar.x + bar.w, y: points[1]?.y ?? to.y + to.h / 2 } }
 		if (laid && to) points[points.length - 1] = { x: to.x, y: to.y + to.h / 2 }
 		if (laid && from) points[0] = right(from)
-		l.path = laid ? smooth(points) : backwards(from, to)
+		l.path = laid ? smooth(points) : backwards(from, to, low += 9)
 		l.middle = points.length ? points[Math.floor((points.length - 1) / 2)] : undefined
 	})
 	const first = [...boxes.values()].filter(b => b.kind === "input").map(b => b.y + b.h / 2)
 	bar.at = Math.min(bar.y + bar.h - 60, Math.max(bar.y + 50, (Math.min(...first) + Math.max(...first)) / 2))
-	return { boxes, lines, bar, reads, width: Math.ceil(size.width), height: Math.max(Math.ceil(size.height), 142) }
+	return { boxes, lines, bar, reads, width: Math.ceil(size.width), height: Math.max(Math.ceil(size.height), Math.ceil(low) + 8) }
 }
 
 const right = b => ({ x: b.x + b.w, y: b.y + b.h / 2 })
@@ -90,10 +92,12 @@ const smooth = points => {
 	return d
 }
 
-/** backwards is a line from one box to one before it, above both. */
-const backwards = (from, to) => {
-	const top = Math.max(2, Math.min(from.y, to.y) - 12), x = from.x + from.w / 2, back = to.x + to.w / 2
-	return `M${r(x)},${r(from.y)}C${r(x)},${r(top)} ${r(back)},${r(top)} ${r(back)},${r(to.y)}`
+/** backwards is a line from one box to one before it: down beside the first, along below all, and up beside the other. */
+const backwards = (from, to, low) => {
+	const x = r(from.x + from.w), y = r(from.y + from.h * 0.7), side = 12, c = 6
+	const back = r(to.x - side), end = r(to.y + to.h * 0.7), down = low > y ? 1 : -1
+	return `M${x},${y}h${side - c}q${c},0 ${c},${c * down}V${r(low - c * down)}q0,${c * down} ${-c},${c * down}` +
+		`H${back + c}q${-c},0 ${-c},${-c}V${end + c}q0,${-c} ${c},${-c}H${r(to.x)}`
 }
 
 const r = n => Math.round(n * 10) / 10
