@@ -298,6 +298,32 @@ func TestM46ResetsLoseNothing(t *testing.T) {
 	})
 }
 
+// M46: an output that is taken out and comes back goes on with its numbers, so that who has followed it before, and was
+// deleted with its state kept, passes nothing over.
+func TestM46OutputsGoOnWithTheirNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		b := followBed(t, memstore.New(), x, y)
+		defer b.close()
+		b.apply(lead, "lead")
+		b.apply(fmt.Sprintf(follows, "x", ""), "x")
+		b.leads(1, 5)
+		time.Sleep(5 * time.Second)
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "x"}, false); err != nil {
+			t.Fatal(err)
+		}
+		b.apply(strings.Replace(lead, "  cuts: { from: reactor, sink: { followers: {} } }\n", "", 1), "lead")
+		b.leads(6, 7)
+		b.apply(lead, "lead")
+		b.apply(fmt.Sprintf(follows, "x", ""), "x")
+		b.leads(8, 10)
+		time.Sleep(5 * time.Second)
+		if want := strings.TrimSuffix(cutsOf(1, 5), "]") + " " + cutsOf(8, 10)[1:]; x.taken() != want {
+			t.Errorf("x took %s, want %s", x.taken(), want)
+		}
+	})
+}
+
 // M26, M46: a graph that follows goes by the leader's time where it says so.
 func TestM26FollowersHaveTheLeadersTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

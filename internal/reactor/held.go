@@ -53,6 +53,9 @@ type holds struct {
 	seq     []int64 // per output, the last number given out
 	base    []int64 // per output, the same as of the checkpoint that was restored
 	pending []int64 // per output, what waits for a commit
+	// known are the last numbers that were restored, by output: one that is gone and comes back goes on with them, for
+	// who follows.
+	known map[string]int64
 }
 
 // Stable reports whether the firing ids of output i stay the same across crashes.

@@ -77,6 +77,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	for i, name := range c.cfg.Outputs {
 		c.SetOutboxSeq(i, m.Outbox[name])
 	}
+	c.holds.known = m.Outbox
 	c.paused, c.pausedBy, c.pausedAt = m.Paused, m.PausedBy, m.PausedAt
 	c.restoreStops(&m)
 	if c.cfg.Forgetful {

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"maps"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -190,6 +191,7 @@ func (c *Core) meta() []byte {
 	if !c.cfg.Forgetful {
 		c.metaOfState(&m) // books without the state they are of would not balance
 	}
+	m.Outbox = maps.Clone(c.holds.known)
 	for i, n := range c.holds.seq {
 		if n > 0 {
 			if m.Outbox == nil {
