@@ -7,19 +7,22 @@ import (
 
 // Firing is one record of the history, as listed.
 type Firing struct {
-	Epoch       int64                      `json:"epoch"`
-	Shard       int                        `json:"shard,omitempty"` // which of the graph's shards counts the epoch
-	Incarnation int64                      `json:"incarnation"`
-	At          time.Time                  `json:"at"`
-	Cause       string                     `json:"cause"`
-	Key         json.RawMessage            `json:"key"` // null when unkeyed
-	OK          bool                       `json:"ok"`
-	Error       *string                    `json:"error"`
-	DurationUS  int64                      `json:"duration_us"`
-	Overran     bool                       `json:"overran,omitempty"` // it took longer than the reactor's budget
-	Degraded    []string                   `json:"degraded,omitempty"`
-	Inputs      map[string]json.RawMessage `json:"inputs"`
-	Outputs     map[string]json.RawMessage `json:"outputs"`
+	Epoch       int64           `json:"epoch"`
+	Shard       int             `json:"shard,omitempty"` // which of the graph's shards counts the epoch
+	Incarnation int64           `json:"incarnation"`
+	At          time.Time       `json:"at"`
+	Cause       string          `json:"cause"`
+	Key         json.RawMessage `json:"key"` // null when unkeyed
+	OK          bool            `json:"ok"`
+	Error       *string         `json:"error"`
+	DurationUS  int64           `json:"duration_us"`
+	Overran     bool            `json:"overran,omitempty"` // it took longer than the reactor's budget
+	// Lanes are those whose cadence has ticked in it, DroppedTicks the ticks that it came too late for.
+	Lanes        []string                   `json:"lanes,omitempty"`
+	DroppedTicks int64                      `json:"dropped_ticks,omitempty"`
+	Degraded     []string                   `json:"degraded,omitempty"`
+	Inputs       map[string]json.RawMessage `json:"inputs"`
+	Outputs      map[string]json.RawMessage `json:"outputs"`
 }
 
 // FiringDetail is one epoch in full: what it saw, what ran and what came out.

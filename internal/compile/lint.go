@@ -32,6 +32,7 @@ const (
 	CodeUndeclaredKey   = "undeclared_key"
 	CodeOneLane         = "one_lane"
 	CodeIdleLane        = "idle_lane"
+	CodeShortPeriod     = "short_period"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -261,6 +262,13 @@ func (l *linter) lanes() {
 		case k >= 0 && lane.Overflow != lanes.Block && !l.u.Plan.Overflows(k):
 			l.add(lane.Pos, CodeIdleLane, "the lane %s always has room, for no rank of the plan has more than %d of "+
 				"its nodes: lower queue_capacity, or leave overflow out", lane.Name, lane.QueueCapacity)
+		}
+		for n := range l.g.Nodes {
+			if node := &l.g.Nodes[n]; node.Lane.Name == lane.Name && lane.Period > 0 && node.Budget > lane.Period {
+				l.add(node.Pos, CodeShortPeriod, "%s may take %s, and its lane %s ticks every %s: ticks would come "+
+					"too late; give it less budget, or the lane a longer period", node.Name, node.Budget, lane.Name,
+					lane.Period)
+			}
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (u *Unit) findCycles() (ds spec.Diagnostics) {
 func (u *Unit) findUnfed() (ds spec.Diagnostics) {
 	for i := range u.Spec.Accumulators {
 		a := &u.Spec.Accumulators[i]
-		if a.From != "" && len(u.node(a.From).Rests) == 0 && u.Spec.Reactor.Every == 0 {
+		if a.From != "" && len(u.node(a.From).Rests) == 0 && u.Spec.Reactor.Every == 0 && len(u.Plan.Rates()) == 0 {
 			ds = append(ds, atFrom(u.Spec, a, codeNoTrigger, "the node %s reads no input, so no epoch ever feeds %s; "+
 				"let it read one, or give the reactor a cadence (every)", a.From, a.Name))
 		}

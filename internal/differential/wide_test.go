@@ -129,6 +129,7 @@ func (w *wide) draw(seed uint64) {
 			w.drawStage()
 		}
 		w.drawLanes(seed)
+		w.drawRates(seed)
 	}
 	w.drawOutputs()
 	w.drawKeeping()

@@ -1,13 +1,45 @@
 package differential
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // standing is what a node of a pool cannot have: functions with memory, and rows of the table.
 var standing = regexp.MustCompile(`\b(ema|lag|delta|rate|rolling_[a-z]+|dedupe)\(|\btt\[`)
+
+// drawRates puts nodes into a lane with a cadence, in a third of the declarations without keys. What they draw is
+// beside the rest.
+func (w *wide) drawRates(seed uint64) {
+	rest := w.r
+	defer func() { w.r = rest }()
+	reactor, _ := w.doc["reactor"].(tree)
+	if w.r = rand.New(rand.NewPCG(seed, 78)); reactor["key"] != nil || !w.one(3) {
+		return
+	}
+	rate := tree{"period": fmt.Sprintf("%dms", 100*(3+w.r.IntN(20)))}
+	if w.one(3) {
+		rate = tree{"hz": []float64{0.5, 1, 2.5, 3}[w.r.IntN(4)]}
+	}
+	w.maybe(2, rate, "overrun_policy", w.pick("drop_tick", "skip_next", "catch_up_once"))
+	lanes, _ := w.doc["lanes"].(tree)
+	if lanes == nil {
+		lanes = tree{}
+	}
+	lanes["beat"] = tree{"fixed_rate": rate}
+	w.doc["lanes"] = lanes
+	nodes, _ := w.doc["nodes"].(tree)
+	for _, name := range slices.Sorted(keysOf(nodes)) {
+		n, _ := nodes[name].(tree)
+		free := name != "lp1" && name != "lp2" && n["lane"] == nil
+		if free && !strings.Contains(string(text(n)), "fresh(") && w.one(2) {
+			n["lane"] = "beat"
+		}
+	}
+}
 
 // drawLanes puts nodes into lanes, in a third of the declarations. What they draw is beside the rest, so that it is the
 // same with and without.

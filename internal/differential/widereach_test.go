@@ -23,7 +23,7 @@ func undrawn() map[string]string {
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
-		"lanes.*.fixed_rate": unbuilt, "loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
+		"loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed,
 		"reactor.on_overrun=degrade": timed,
 		"nodes.*.http":               calls, "nodes.*.retry": calls,
 		"outputs.*.key": unbuilt,

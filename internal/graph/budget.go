@@ -117,6 +117,32 @@ func (r *Result) leaveOut(i int) bool {
 	return true
 }
 
+// Waited is by name in how many epochs in a row each node was left out up to the last, or a loop under its first; nil
+// where none was. [Plan.Await] has another result go on from it.
+func (r *Result) Waited() (waited map[string]int) {
+	for i, n := range r.waited {
+		if n > 0 {
+			if waited == nil {
+				waited = make(map[string]int)
+			}
+			waited[r.plan.nodes[i].Name] = n
+		}
+	}
+	return waited
+}
+
+// Await has a result go on from what [Result.Waited] has told. Nodes that the plan does not have, or that it leaves out
+// of none, are passed over. It comes before the result's first epoch.
+func (p *Plan) Await(r *Result, waited map[string]int) {
+	if !p.degrades || len(waited) == 0 {
+		return
+	}
+	r.fit(p)
+	for i := range p.nodes {
+		r.waited[i] = max(waited[p.nodes[i].Name], 0)
+	}
+}
+
 // grow counts for one epoch more for how many nodes have been left out, and anew for those that have run.
 func (r *Result) grow() {
 	for i := range r.waited {
@@ -128,6 +154,26 @@ func (r *Result) grow() {
 			r.waited[i] = 0
 		}
 	}
+}
+
+// owesAsBefore reports whether the nodes that have yet to run are those that had before the epoch.
+func (r *Result) owesAsBefore(st *State) bool {
+	if r.left == nil || r.fresh == &r.all {
+		return false
+	}
+	for w, left := range r.left {
+		before := uint64(0)
+		if r.fresh != nil {
+			before = (*r.fresh)[w]
+		}
+		if r.owed != nil {
+			before |= (*r.owed)[w]
+		}
+		if left != before {
+			return false
+		}
+	}
+	return st.fresh() == r.fresh && st.owed() == r.owed
 }
 
 // owe has a state know which of the nodes that were due have yet to run: those whose first run it is stay fresh. Its
@@ -149,14 +195,15 @@ func (r *Result) owe(st *State) {
 	}
 }
 
-// touchOwed marks the nodes that are owed a run, or were. Of one that has never run there is no cell, which says so.
+// touchOwed marks the nodes that are owed a run and were not, or were and are not. Of one that has never run there is
+// no cell, which says so.
 func (r *Result) touchOwed(cells []bool) {
 	for i := range r.left.All() {
-		cells[i] = cells[i] || !r.first(i)
+		cells[i] = cells[i] || !r.first(i) && (r.owed == nil || !r.owed.Has(i))
 	}
 	if r.owed != nil {
 		for i := range r.owed.All() {
-			cells[i] = true
+			cells[i] = cells[i] || !r.left.Has(i)
 		}
 	}
 }

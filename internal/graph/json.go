@@ -21,6 +21,7 @@ type planJSON struct {
 	Guard       []string     `json:"guard,omitempty"` // the names it reads
 	Nodes       []nodeJSON   `json:"nodes"`
 	Lanes       []laneJSON   `json:"lanes,omitempty"`
+	Rates       []rateJSON   `json:"rates,omitempty"` // the lanes that have a cadence
 	Loops       []loopJSON   `json:"loops,omitempty"`
 	Edges       []edge       `json:"edges"`
 	Outputs     []outputJSON `json:"outputs"`
@@ -65,6 +66,14 @@ type laneJSON struct {
 	Overflow      string   `json:"overflow"`
 	Overflows     bool     `json:"overflows"` // an epoch may have more for it than it takes
 	Reentrant     int      `json:"reentrant"`
+}
+
+// rateJSON is a lane that has a cadence.
+type rateJSON struct {
+	Name          string   `json:"name"`
+	Nodes         []string `json:"nodes"` // in plan order
+	Period        string   `json:"period"`
+	OverrunPolicy string   `json:"overrun_policy"`
 }
 
 type loopJSON struct {
@@ -115,6 +124,7 @@ func (p *Plan) JSON() ([]byte, error) {
 	for k := range p.lanes {
 		doc.Lanes = append(doc.Lanes, p.laneJSON(k))
 	}
+	doc.Rates = p.ratesJSON()
 	for i := range p.loops {
 		doc.Loops = append(doc.Loops, p.loops[i].json(p))
 	}

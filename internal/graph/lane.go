@@ -7,9 +7,10 @@ import (
 	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
-// A lane is how nodes are executed (M23): inline, which is what a node without one is too, or by the workers of a
-// pool. What a lane is makes no difference to what an epoch comes to, but for what a pool has no room for, and that is
-// decided by the plan and by what is due, never by how many workers there are or how fast they are (0315).
+// A lane is how nodes are executed (M23): inline, which is what a node without one is too, by the workers of a pool, or
+// at the ticks of a cadence (rate.go). What a pool is makes no difference to what an epoch comes to, but for what it
+// has no room for, and that is decided by the plan and by what is due, never by how many workers there are or how fast
+// they are (0315).
 
 // Codes of a [NodeError] that a pool gives.
 const (
@@ -44,14 +45,18 @@ type wave struct {
 
 // checkLanes checks that nodes can be executed in the lanes that they name.
 func (c *compiler) checkLanes() {
-	pools := make(map[string]bool, len(c.g.Lanes))
+	kinds := make(map[string]string, len(c.g.Lanes))
 	for i := range c.g.Lanes {
-		pools[c.g.Lanes[i].Name] = c.g.Lanes[i].Kind == lanes.Pool
+		kinds[c.g.Lanes[i].Name] = c.g.Lanes[i].Kind
 	}
 	for i := range c.units {
-		if u := &c.units[i]; pools[u.decl.Lane.Name] {
+		u := &c.units[i]
+		switch kinds[u.decl.Lane.Name] {
+		case lanes.Pool:
 			u.pooled = true
 			c.checkPooled(u)
+		case lanes.FixedRate:
+			c.checkPaced(u)
 		}
 	}
 }
@@ -86,9 +91,12 @@ func (c *compiler) checkPooled(u *unit) {
 
 // addLanes gives the nodes their pools; they are there.
 func (c *compiler) addLanes(p *Plan, order []int) {
-	number := make(map[string]int32)
+	number, rates := make(map[string]int32), make(map[string]uint8)
 	for i := range c.g.Lanes {
 		l := &c.g.Lanes[i]
+		if l.Kind == lanes.FixedRate {
+			rates[l.Name] = p.addRate(l)
+		}
 		if l.Kind != lanes.Pool {
 			continue
 		}
@@ -98,11 +106,12 @@ func (c *compiler) addLanes(p *Plan, order []int) {
 	}
 	for at, i := range order {
 		u := &c.units[i]
-		p.nodes[at].Lane = u.decl.Lane.Name
+		p.nodes[at].Lane, p.steps[at].rate = u.decl.Lane.Name, rates[u.decl.Lane.Name]
 		if u.pooled {
 			p.steps[at].lane = number[u.decl.Lane.Name]
 		}
 	}
+	p.addPaced()
 	for k := range p.lanes {
 		if p.lanes[k].Overflow != lanes.Block {
 			p.addWaves(k)

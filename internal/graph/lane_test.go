@@ -77,7 +77,7 @@ func (w *world) pool(t *testing.T, inputs []Input, seed uint64, capacity int, ov
 		n := &decl.Nodes[i]
 		if looped := slices.ContainsFunc(w.decl.Loops, func(l spec.Loop) bool {
 			return slices.ContainsFunc(l.Nodes, func(of cycles.Name) bool { return of.Name == n.Name })
-		}); !looped && rnd.IntN(4) > 0 {
+		}); !looped && n.Lane.Name == "" && rnd.IntN(4) > 0 {
 			n.Lane.Name = []string{"p", "q"}[rnd.IntN(2)]
 		}
 	}

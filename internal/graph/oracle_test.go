@@ -16,6 +16,7 @@ type oracleCut struct {
 	emitAll bool
 	values  map[string]val
 	set     map[string]bool
+	ticks   uint64 // the lanes that tick, by bit
 }
 
 // outcome is what a node came to in one epoch.
@@ -52,6 +53,9 @@ func (o *oracle) changed(name string, k int) bool {
 // due: something the node rests on has changed since it last ran, or it never ran; or it asks
 // something of the epoch (M16).
 func (o *oracle) due(n *oracleNode, k int) bool {
+	if n.rate > 0 { // in every tick of its lane, and in no other epoch (M23)
+		return o.history[k].ticks>>(n.rate-1)&1 != 0
+	}
 	if n.term.asks() || slices.ContainsFunc(n.routes, (*term).asks) || len(n.delay) > 0 && len(n.restsOn()) == 0 {
 		return true
 	}
@@ -98,8 +102,21 @@ func (o *oracle) run(n *oracleNode, k int) outcome {
 			out = outcome{status: Ran, value: v, ticked: true}
 		}
 	}
+	if out.status != Idle && n.rate > 0 && !o.ranBefore(n, k) {
+		out.ticked = true // as each first run does, which here may be in a later epoch than the first
+	}
 	o.note(n, k, out)
 	return out
+}
+
+// ranBefore says that a node has run in an epoch before k.
+func (o *oracle) ranBefore(n *oracleNode, k int) bool {
+	for j := range k {
+		if o.run(n, j).status != Idle {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *oracle) note(n *oracleNode, k int, out outcome) {

@@ -109,6 +109,8 @@ type Plan struct {
 	loops     []loop // in the order of their nodes
 	lanes     []Lane
 	waves     []wave       // where pools may have no room
+	rates     []Rate       // lanes with a cadence
+	paced     []bitset.Set // by place in rates: the nodes that run at their ticks
 	replayed  bool         // what an epoch comes to has to be the same when the journal is replayed
 	budgets   []budget     // by node; nil where none has one
 	whole     budget       // of the epoch

@@ -59,6 +59,7 @@ func TestRandomGraphsMatchOracle(t *testing.T) {
 		"shown", "null emitted", "null kept back", "condition not met", "condition failed",
 		"equal event tick", "gone absent", "last good kept", "dead node", "fatal", "interrupted", "discarded",
 		"restarted", "guard waits", "guard false", "guard error",
+		"ran at a tick", "waited for its tick", "first run after others",
 		"in a lane", "no room in a lane", "failed with lanes", "committed shuffled",
 		"settled out of order", "failed out of order"} {
 		total := 0
@@ -87,6 +88,7 @@ func (w *world) run(seen map[string]int) error {
 	for range 12 {
 		before, stamp := w.cache.clone(), w.stamp
 		w.arrive()
+		w.ticks = w.drawTicks()
 		w.cause, w.emitAll = causes[w.IntN(len(causes))], w.IntN(5) == 0
 		if w.guard != nil {
 			if err := w.checkGuard(seen); err != nil {
@@ -125,10 +127,10 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 	w.number++
 	w.stamp++
 	w.oracle.history = append(w.oracle.history, oracleCut{
-		w.number, w.cause, w.emitAll, maps.Clone(w.cache.vals), maps.Clone(w.cache.set),
+		w.number, w.cause, w.emitAll, maps.Clone(w.cache.vals), maps.Clone(w.cache.set), w.ticks,
 	})
 	e := &Epoch{Number: w.number, Cause: w.cause, EmitAll: w.emitAll, Inputs: w.cache.inputs,
-		Versions: w.cache.versions, Stamp: w.stamp}
+		Versions: w.cache.versions, Stamp: w.stamp, Ticks: w.ticks}
 	allowed := 1000
 	if w.IntN(12) == 0 && w.decl.Loops == nil { // between iterations it is asked too
 		allowed = w.IntN(4)
@@ -141,7 +143,7 @@ func (w *world) epoch(seen map[string]int) (committed bool, err error) {
 		return nil
 	}
 	w.plan.Run(w.st, e, w.r)
-	w.logf("epoch %d: cache %v set %v", w.number, w.cache.vals, w.cache.set)
+	w.logf("epoch %d: cache %v set %v ticks %b", w.number, w.cache.vals, w.cache.set, w.ticks)
 	if err := w.compare(w.r, allowed, seen); err != nil {
 		return false, err
 	}
@@ -322,6 +324,10 @@ func (w *world) count(seen map[string]int, n *oracleNode, got NodeResult, want o
 	note("loop not ended", got.Ended == MaxIterations && got.Status == Failed)
 	note("loop committed", got.Ended == MaxIterations && got.Status == Ran)
 	note("loop ended by its condition", got.Ended == Until)
+	note("ran at a tick", n.rate > 0 && got.Status == Ran)
+	note("waited for its tick", n.rate > 0 && got.Status == Idle &&
+		slices.ContainsFunc(n.restsOn(), func(name string) bool { return w.oracle.changed(name, k) }))
+	note("first run after others", n.rate > 0 && k > 0 && got.Status != Idle && !w.oracle.ranBefore(n, k))
 	note("delayed", len(n.delay) > 0 && got.Status == Ran)
 	note("delayed alone", len(n.delay) > 0 && got.Status == Ran && len(n.restsOn()) == 0)
 	note("equal event tick", got.Status == Ran && last == want.value)

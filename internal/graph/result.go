@@ -43,6 +43,8 @@ type Epoch struct {
 	// Hands evaluate the nodes of pools beside the owner. nil: they run inline, as all others. [Plan.Run] alone heeds
 	// it.
 	Hands Hands
+	// Ticks are the lanes whose cadence ticks in this epoch, by bit: their place in [Plan.Rates].
+	Ticks uint64
 	// FullRecompute computes every node in every epoch, and then lets only those that
 	// were due count: the same results at the cost of an engine that is not
 	// incremental. It is what benchmarks compare with; only [Plan.Run] heeds it.
@@ -183,9 +185,10 @@ type Result struct {
 	// none out. late are those that this epoch had no time for.
 	waited []int
 	late   bitset.Set
-	// left are nodes that were due, have not run and are due again; nil in a plan without budget and pools.
-	left bitset.Set
-	owed *bitset.Set // nodes that were owed a run before the epoch; nil for none
+	// left are nodes that were due, have not run and are due again; nil in a plan without budget and lanes.
+	left  bitset.Set
+	owed  *bitset.Set // nodes that were owed a run before the epoch; nil for none
+	ticks uint64      // what the epoch has of the same name
 	// over are the nodes that pools have no room for, of the waves that are counted.
 	over, counted bitset.Set
 
@@ -292,6 +295,9 @@ func (r *Result) begin(st *State, e *Epoch) {
 		clear(r.rounds)
 		r.gatherDue()
 	}
+	if p.rates != nil {
+		r.tickLanes(e.Ticks)
+	}
 	if p.asks {
 		r.due.Add(p.always)
 		p.arrivals(st, e, r.env.Fresh)
@@ -347,7 +353,7 @@ func (r *Result) fit(p *Plan) {
 	if p.degrades {
 		r.waited, r.late = make([]int, n), bitset.New(n)
 	}
-	if p.degrades || len(p.lanes) > 0 {
+	if p.degrades || len(p.lanes) > 0 || p.rates != nil {
 		r.left = bitset.New(n)
 	}
 	if len(p.lanes) > 0 {

@@ -54,7 +54,7 @@ func (p *Plan) Commit(st *State, r *Result) {
 	if p.memories > 0 {
 		r.conclude(true)
 	}
-	if st.stamp = r.stamp; st.more != nil || r.left != nil {
+	if st.stamp = r.stamp; (st.more != nil || r.left != nil) && !r.owesAsBefore(st) {
 		r.owe(st)
 	}
 }
@@ -68,7 +68,7 @@ func (p *Plan) advance(all bool, r *Result) (done bool) {
 	case all:
 		p.runAll(r)
 		return true
-	case p.loops != nil:
+	case p.loops != nil || p.rates != nil:
 		return p.advanceLoops(r)
 	}
 	for w := range r.due {
@@ -83,7 +83,7 @@ func (p *Plan) advance(all bool, r *Result) (done bool) {
 	return true
 }
 
-// advanceLoops is advance in a plan that has loops.
+// advanceLoops is advance in a plan that has loops, or lanes with a cadence.
 func (p *Plan) advanceLoops(r *Result) (done bool) {
 	for w := range r.due {
 		for r.due[w] != 0 {
@@ -97,8 +97,11 @@ func (p *Plan) advanceLoops(r *Result) (done bool) {
 	return true
 }
 
-// runAt evaluates and settles a due node, or the loop that is due there.
+// runAt evaluates and settles a due node, or the loop that is due there. One whose lane does not tick waits.
 func (p *Plan) runAt(r *Result, i int) {
+	if p.rates != nil && r.waits(i) {
+		return
+	}
 	if l := p.loopAt(i); l != nil {
 		p.runLoop(r, l)
 		return

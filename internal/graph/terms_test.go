@@ -378,6 +378,7 @@ type oracleNode struct {
 	event         *bool
 	onError       string
 	priority, pos int // pos: declaration index
+	rate          int // the lane with a cadence that it runs in, counted from 1; 0 for none
 }
 
 type oracleOutput struct {

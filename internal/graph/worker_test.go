@@ -17,6 +17,11 @@ func (r *Result) Ready() (node int, ok bool) {
 		if i < 0 {
 			return 0, false
 		}
+		if r.plan.rates != nil && r.waits(i) {
+			r.due.Clear(i)
+			r.stale = true
+			continue
+		}
 		if r.interrupt != nil && r.interrupted(i) {
 			continue
 		}

@@ -45,6 +45,9 @@ type world struct {
 	cause  string
 	// emitAll lets the outputs of the epoch to come show their current values.
 	emitAll bool
+	// ticks are the lanes that tick in the epoch to come; pacer draws them, and is nil where there are none.
+	ticks uint64
+	pacer *rand.Rand
 	// verbose notes what happens in log.
 	verbose bool
 	log     []string
@@ -73,6 +76,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	inputs := w.makeInputs(source)
 	w.makeNodes(source)
 	w.makeOutputs(source)
+	w.makeRates(seed)
 	source.early = true
 	if w.IntN(2) == 0 {
 		w.guard = source.condition(1)
@@ -254,8 +258,8 @@ func (w *world) makeOutputs(source *termSource) {
 func (w *world) String() string {
 	var b strings.Builder
 	for _, n := range w.decl.Nodes {
-		fmt.Fprintf(&b, "%s: { after: %q, all: %v, on_error: %s, priority: %q", n.Name, n.After, n.AfterAll, n.OnError,
-			n.Priority)
+		fmt.Fprintf(&b, "%s: { after: %q, all: %v, on_error: %s, priority: %q, lane: %q", n.Name, n.After, n.AfterAll,
+			n.OnError, n.Priority, n.Lane.Name)
 		if n.Delay != nil {
 			fmt.Fprintf(&b, ", delay: %v", n.Delay.Sorted())
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor/form"
+	"github.com/graphd/graphd/internal/reactor/pace"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -196,8 +197,11 @@ type Core struct {
 	pausedBy  string
 	pausedAt  time.Time
 	stops     stops
-	lastStart time.Time // start of the last epoch
-	ticked    int64     // the last instant of the cadence that was served, in nanoseconds; or never
+	waited    map[string]int // what a restored head says of nodes that were left out, before the first epoch
+	lastStart time.Time      // start of the last epoch
+	ticked    int64          // the last instant of the cadence that was served, in nanoseconds; or never
+	pace      *pace.Lanes    // the cadences of lanes; nil for none
+	tick      pace.Tick      // the lanes that tick in the epoch at hand
 	lastFired time.Time
 	steps     int    // epochs allowed while paused
 	taken     uint64 // boundaries that cuts have taken
@@ -274,7 +278,8 @@ func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
 		filtered: make([]int64, len(cfg.Outputs)), refused: make([]int64, len(cfg.Outputs)),
-		freed: make([]Credit, len(cfg.Inputs)), defaults: cfg.defaults()}
+		freed: make([]Credit, len(cfg.Inputs)), defaults: cfg.defaults(),
+		pace: pace.New(cfg.Plan.Rates())}
 	lateness := make([]time.Duration, len(cfg.Inputs))
 	for i := range c.accs {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness
@@ -376,22 +381,5 @@ func (c *Core) ResetReleased() {
 func (c *Core) advance(now time.Time) {
 	if now != c.now {
 		c.moveOn(now)
-	}
-}
-
-func (c *Core) moveOn(now time.Time) {
-	if !now.After(c.now) {
-		return
-	}
-	if c.now.IsZero() && c.ticked == form.Never && (c.cfg.EventClock || c.life.state != HealthStarting) {
-		// Engine time begins with the first event, also in a replay: the cadence has served no instant yet.
-		c.ticked = form.Nano(now) - 1
-	}
-	c.now = now
-	if c.anew {
-		c.carryOver()
-	}
-	if c.micro > 0 {
-		c.unlock()
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor/form"
+	"github.com/graphd/graphd/internal/reactor/pace"
 )
 
 // When the graph fires (M8). The criteria say whether an epoch is called for; rate limit,
@@ -56,17 +57,8 @@ func (c *Core) readiness(k *cell) readiness {
 	return r
 }
 
-// onGrid is the first instant of the cadence that is not before t. The grid is that of whole
-// multiples counted from 1970, so that it is the same after a restart.
-func (c *Core) onGrid(t int64) int64 {
-	every := int64(c.cfg.Every)
-	switch rest := t % every; {
-	case rest > 0:
-		return t - rest + every
-	default: // before 1970 the rest is negative
-		return t - rest
-	}
-}
+// onGrid is the first instant of the cadence that is not before t.
+func (c *Core) onGrid(t int64) int64 { return pace.Grid(t, int64(c.cfg.Every)) }
 
 // tickDue is when the next epoch of the cadence comes, whether or not anything new is there.
 // The keys of a keyed graph fire on the grid only when they have something new.
@@ -240,7 +232,7 @@ func (c *Core) between(k *cell, i int, seq uint64) bool {
 // isDirect says that [Core.pickDirect] decides as the criteria do: any input fires the one
 // key there is, at once.
 func (c *Core) isDirect() bool {
-	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil || c.stages != nil {
+	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil || c.stages != nil || c.pace != nil {
 		return false
 	}
 	for i := range c.cfg.Inputs {

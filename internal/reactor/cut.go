@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor/form"
+	"github.com/graphd/graphd/internal/reactor/pace"
 )
 
 // Cause says why an epoch ran.
@@ -87,11 +88,13 @@ func (c *Core) Fire(now time.Time) bool {
 		changed := c.fire(cause)
 		if c.cut.undone {
 			c.ticked = ticked // the instant of the cadence has not been served
+			c.untick()
 		}
 		if c.cfg.Keys != nil {
 			c.schedule(c.cell)
 		}
 		if !changed && c.Asking() {
+			c.untick()
 			if c.ticked = ticked; c.asked {
 				c.logFire()
 			}
@@ -153,6 +156,10 @@ func (c *Core) pick() (cause Cause, ok bool) {
 		return cause, true
 	}
 	now := form.Nano(c.now)
+	if c.tick = (pace.Tick{}); c.ticksFirst(now) {
+		c.pickTick(now)
+		return CauseTick, true
+	}
 	tick, cadence := c.tickDue()
 	cadence = cadence && tick <= now
 	switch r := c.readiness(c.cell); {
@@ -160,9 +167,13 @@ func (c *Core) pick() (cause Cause, ok bool) {
 		cause = r.cause
 	case cadence:
 		cause = CauseTick
+	case c.tickWaits(now):
+		c.pickTick(now)
+		return CauseTick, true
 	default:
 		return 0, false
 	}
+	c.pace.Yield()
 	if cadence {
 		c.ticked, c.changes.head = now, true
 	}
@@ -206,7 +217,7 @@ func (c *Core) Due() (at time.Time, ok bool) {
 	if !ok && c.Livelocked() {
 		at, ok = c.now.Add(time.Millisecond), true
 	}
-	if tick, has := c.tickDue(); has && c.mayFire() && (!ok || form.NanoTime(tick).Before(at)) {
+	if tick, has := c.nextTick(); has && c.mayFire() && (!ok || form.NanoTime(tick).Before(at)) {
 		at, ok = form.NanoTime(tick), true
 	}
 	if ttl, has := c.ttlDue(); has && (!ok || ttl.Before(at)) {

@@ -26,7 +26,7 @@ func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
 	dst = appendText(dst, r.Err)
 	dst = append(dst, `,"duration_us":`...)
 	dst = strconv.AppendInt(dst, r.Duration.Microseconds(), 10)
-	dst = c.Plan.AppendEpoch(dst, r.Duration)
+	dst = c.appendTick(c.Plan.AppendEpoch(dst, r.Duration), &r.Tick)
 	dst = append(dst, `,"degraded":[`...)
 	for i, name := range r.Degraded {
 		dst = appendName(dst, i, name, "")

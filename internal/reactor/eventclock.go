@@ -75,6 +75,7 @@ func (c *Core) OtherClock() bool { return c.other }
 // beginAnew has engine time begin as at a first start: the one that was restored is of the other clock.
 func (c *Core) beginAnew() {
 	c.other, c.anew, c.now, c.ticked, c.changes.head = true, true, time.Time{}, form.Never, true
+	c.pace.Forget()
 }
 
 // carryOver has everything that the other clock has timed count from where engine time begins: no
@@ -114,5 +115,25 @@ func (c *Core) countFrom(k *cell, at int64) {
 				q.at(n).at = at
 			}
 		}
+	}
+}
+
+func (c *Core) moveOn(now time.Time) {
+	if !now.After(c.now) {
+		return
+	}
+	begins := c.now.IsZero() && (c.cfg.EventClock || c.life.state != HealthStarting)
+	if begins && c.ticked == form.Never {
+		// Engine time begins with the first event, also in a replay: the cadence has served no instant yet.
+		c.ticked = form.Nano(now) - 1
+	}
+	if c.now = now; begins {
+		c.beginPace(form.Nano(now) - 1)
+	}
+	if c.anew {
+		c.carryOver()
+	}
+	if c.micro > 0 {
+		c.unlock()
 	}
 }

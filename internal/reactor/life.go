@@ -65,6 +65,9 @@ func (c *Core) Start(now time.Time) {
 	if c.ticked == form.Never {
 		c.ticked = form.Nano(c.now) // the first instant of the cadence comes after the start
 	}
+	if !c.now.IsZero() {
+		c.beginPace(form.Nano(c.now))
+	}
 	c.life.set(HealthWarming, "waiting_for_accumulators", "waiting for accumulators to become healthy")
 	if c.cfg.WarmTimeout > 0 {
 		c.life.warmUntil = c.housekeeping().Add(c.cfg.WarmTimeout)
@@ -195,6 +198,8 @@ func (c *Core) reassess() {
 		c.life.set(HealthDegraded, c.life.persist.Code, c.life.persist.Detail)
 	case c.life.full != nil:
 		c.life.set(HealthDegraded, "input_full", c.fullDetail())
+	case c.pace.Behind() != "":
+		c.life.set(HealthDegraded, "lane_overrun", behindDetail(c.pace.Behind()))
 	case c.life.clockStep != 0:
 		c.life.set(HealthDegraded, "clock_stepped", stepDetail(c.life.clockStep))
 	default:

@@ -6,6 +6,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/boundary/traced"
 	"github.com/graphd/graphd/internal/graph"
+	"github.com/graphd/graphd/internal/reactor/pace"
 )
 
 // Record is what one epoch saw and did. The values are shared and immutable; the
@@ -27,6 +28,7 @@ type Record struct {
 	Cut      []CutInput
 	Nodes    []graph.NodeResult
 	Emitted  []graph.Emission
+	Tick     pace.Tick // the lanes that ticked in it
 
 	held int64 // of its values, what the record before it has not; see [Core.Weigh]
 }
@@ -90,7 +92,9 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 	r.held = 0
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
 	r.Err, r.ErrCode, r.Degraded = "", "", c.degradedNow()
-	r.Emitted = r.Emitted[:0]
+	if r.Emitted, r.Tick = r.Emitted[:0], (pace.Tick{}); cause == CauseTick {
+		r.Tick = c.tick
+	}
 	if ran {
 		c.res.Count(&c.stats.Counts)
 		r.Emitted = append(r.Emitted, c.res.Emitted...)
@@ -131,6 +135,9 @@ func (c *Core) finish(r *Record) {
 	r.Seq = c.frames + 1
 	c.frames += int64(len(r.Emitted)) + 1
 	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
+	if r.Tick.Lanes != 0 {
+		c.reassess() // a lane may keep to its rate again, or not
+	}
 	c.ring.total++
 	c.works() // one that has failed before the plan ran is counted too
 	c.stats.count(r)

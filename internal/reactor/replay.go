@@ -134,6 +134,8 @@ func (r *Replayer) call(kind byte, in *form.Reader) error {
 		r.feed(now, in)
 	case logAnswer:
 		r.answer(in)
+	case logPace:
+		r.pace(in, now)
 	case logTick:
 		if in.Err == nil {
 			c.Tick(now)

@@ -137,6 +137,8 @@ func (c *Core) restoreMeta(m *form.Meta) {
 	}
 	c.shared.times.first, c.shared.times.last = form.Stored(m.First), form.Stored(m.Last)
 	c.ticked = form.Stored(m.Ticked)
+	c.pace.Restore(m.Pace)
+	c.waited = m.Waited
 	c.shared.waits = m.Waits && m.Plan == c.cfg.PlanHash // another guard is asked anew
 	if m.Clock == c.cfg.clock() {
 		c.open = form.Stored(m.Open)

@@ -23,6 +23,7 @@ func (c *Core) SetBack(now time.Time) {
 	}
 	at := form.Nano(now)
 	c.ticked = min(c.ticked, at)
+	c.pace.SetBack(at)
 	c.shared.setBack(at)
 	c.restartStages()
 	for i := range c.keys.ages {

@@ -70,6 +70,9 @@ func (c *Core) prepare(number int64, cause Cause) {
 	e := &c.ep
 	e.Number, e.Now, e.Cause, e.Stamp = number, c.now, cause.String(), c.stamp+2
 	e.Interrupt, e.EmitAll, e.Aside = c.interruption(), c.emitAll, false
+	if e.Ticks = 0; cause == CauseTick {
+		e.Ticks = c.tick.Lanes
+	}
 	e.Unbounded = c.journal.replay != nil // what was in time then is in time now
 	if c.cfg.Keys != nil && c.cfg.Plan.ReadsKey() {
 		e.Key = c.cell.key.ValueOf(c.cfg.Keys.Times)
@@ -89,11 +92,16 @@ func (c *Core) works() {
 	if c.work == nil {
 		c.work = new(work)
 		c.initEpoch()
+		c.cfg.Plan.Await(&c.res, c.waited)
+		c.waited = nil
 	}
 }
 
 // begin notes the start of an epoch.
 func (c *Core) begin() {
+	if c.ep.Ticks != 0 {
+		return // else ticks would put off what waits for the rate limit
+	}
 	c.lastStart = c.now
 	if t := c.cell.times; t != nil {
 		t.started = form.Nano(c.now)

@@ -210,7 +210,10 @@ func (c *Core) metaOfState(m *form.Meta) {
 	m.Clock, m.Open, m.Waits = c.cfg.clock(), form.Stored(c.open), c.shared.waits
 	m.LastStart, m.LastFired = c.lastStart, c.lastFired
 	m.First, m.Last = form.Stored(c.shared.times.first), form.Stored(c.shared.times.last)
-	m.Ticked = form.Stored(c.ticked)
+	if m.Waited = c.waited; c.work != nil {
+		m.Waited = c.res.Waited()
+	}
+	m.Ticked, m.Pace = form.Stored(c.ticked), c.pace.State()
 	m.Books = make(map[string]form.Books, len(c.accs))
 	for i := range c.accs {
 		if sl := &c.shared.slots[i]; sl.pend != nil {

@@ -22,7 +22,7 @@ func (c *Core) Staged() bool { return c.stages != nil }
 // no value.
 func (c *Core) feed() {
 	cut := func(i int) bool { return c.cut.take[i] != nil }
-	took := slices.ContainsFunc(c.cut.take, func(b *boundary.Boundary) bool { return b != nil })
+	took := c.ep.Ticks == 0 && slices.ContainsFunc(c.cut.take, func(b *boundary.Boundary) bool { return b != nil })
 	for _, s := range c.stages.All() {
 		if s.Joins {
 			continue

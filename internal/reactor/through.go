@@ -17,7 +17,7 @@ const noInput = -1
 // timer delays it, and nothing else is to come first.
 func (c *Core) isShort() bool {
 	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.stages != nil || c.cfg.Journal || c.calls != nil ||
-		c.cfg.Keys != nil && c.cfg.Keys.TTL > 0 {
+		c.pace != nil || c.cfg.Keys != nil && c.cfg.Keys.TTL > 0 {
 		return false
 	}
 	for i := range c.cfg.Inputs {

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor/form"
+	"github.com/graphd/graphd/internal/reactor/pace"
 )
 
 // Books are one input's counters (M42), in events.
@@ -45,6 +46,8 @@ type View struct {
 	// WaitingBytes is about what waits in the queues of keys, Overflowed how many boundaries
 	// keys could not hold, in all.
 	WaitingBytes, Overflowed int64
+	// Paces are what the lanes with a cadence have done, by their place in [graph.Plan.Rates].
+	Paces []pace.Told
 
 	stats *Stats // nil before the first epoch
 }
@@ -99,6 +102,7 @@ func (c *Core) Look() View {
 		v.DueAt = at
 	}
 	v.Keys, v.Evicted = c.KeyCount()
+	v.Paces = c.pace.Told()
 	v.WaitingBytes, v.Overflowed = c.waitingBytes(), c.keys.overflowed
 	v.Held, v.Refused = append(v.Held, c.holds.pending...), append(v.Refused, c.refused...)
 	v.HeldSince = make([]time.Time, len(c.emitted))
@@ -253,7 +257,7 @@ func (c *Core) Wants(now time.Time) bool {
 			return true
 		}
 	}
-	tick, ok := c.tickDue()
+	tick, ok := c.nextTick()
 	return ok && c.mayFire() && tick <= form.Nano(now)
 }
 

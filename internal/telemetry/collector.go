@@ -279,6 +279,11 @@ func (s *scrape) epochs(g *GraphMetrics) {
 		s.gauge(s.laneWaiting, float64(l.Waiting), l.Lane)
 		s.gauge(s.laneStuck, float64(l.Stuck), l.Lane)
 	}
+	for _, l := range g.Rates {
+		s.counter(s.laneTicks, l.Ticks, l.Lane)
+		s.counter(s.laneOverruns, l.Overruns, l.Lane)
+		s.counter(s.laneDropped, l.Dropped, l.Lane)
+	}
 	if len(g.Lanes) > 0 {
 		s.counter(s.laneOverflows, g.Overflows)
 	}

@@ -31,6 +31,8 @@ type descriptions struct {
 
 	laneRuns, laneLate, laneBusy, laneWaiting, laneStuck, laneOverflows *prometheus.Desc
 
+	laneTicks, laneOverruns, laneDropped *prometheus.Desc
+
 	calls, callRetries, callSeconds, breakerOpen *prometheus.Desc
 
 	checkpointAge, checkpointDuration, checkpointBytes, checkpointFailures *prometheus.Desc
@@ -251,6 +253,11 @@ func (d *descriptions) describeNodes(
 		"lane")
 	d.laneOverflows = desc("lane_overflows_total", "Nodes that were due and that their lane had no room for; absent "+
 		"without lanes.", graphLabels)
+	d.laneTicks = desc("lane_ticks_total", "Ticks of a lane with a cadence that its nodes have run in.", graphLabels,
+		"lane")
+	d.laneOverruns = desc("lane_overruns_total", "Those of them that came a period late, or more.", graphLabels, "lane")
+	d.laneDropped = desc("lane_ticks_dropped_total", "Ticks of a lane with a cadence that there was no epoch for, "+
+		"since the graph came too late.", graphLabels, "lane")
 }
 
 // all lists every description, for Describe.
@@ -263,6 +270,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.busy, d.eventBytes, d.storedBytes, d.held, d.epochs, d.epochDuration, d.nodes, d.nodeDuration,
 		d.overruns, d.overlong, d.lifted, d.loops, d.iterations,
 		d.laneRuns, d.laneLate, d.laneBusy, d.laneWaiting, d.laneStuck, d.laneOverflows,
+		d.laneTicks, d.laneOverruns, d.laneDropped,
 		d.calls, d.callRetries, d.callSeconds, d.breakerOpen,
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,

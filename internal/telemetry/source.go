@@ -52,6 +52,8 @@ type GraphMetrics struct {
 	// has none.
 	Lanes     []LaneFigures
 	Overflows int64
+	// Rates are the lanes that have a cadence; nil for a graph that has none.
+	Rates []RateFigures
 	// NodeDurations is how long single nodes took, in seconds; nil where it is not measured.
 	NodeDurations []NodeDuration
 	// Calls are those of nodes that call out.
@@ -146,6 +148,14 @@ type LaneFigures struct {
 	Runs, Late int64
 	// Busy is how many are at work, Waiting how many wait for a worker, Stuck how many of those at work were given up.
 	Busy, Waiting, Stuck int
+}
+
+// RateFigures are those of one lane with a cadence.
+type RateFigures struct {
+	Lane string
+	// Ticks counts the epochs that its nodes have run in, Overruns those of them that came a period late or more, and
+	// Dropped the ticks that there was no epoch for.
+	Ticks, Overruns, Dropped int64
 }
 
 // OutputRetries is how many deliveries of an output were tried again.

@@ -342,9 +342,13 @@ func (g *Graph) finish() error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}
-	taken := g.core.Taken()
+	taken, ticked := g.core.Taken(), false
 	for idle := 0; ; idle++ {
 		at, ok := g.core.FireDue() // not the end of a key: the input ends before it
+		if !ok && !ticked {
+			at, ok = g.core.OwedDue() // one tick more for the nodes that have not seen the end
+			ticked = ok
+		}
 		if !ok {
 			return nil
 		}

@@ -7,14 +7,14 @@ var largePackages = []struct {
 	ceiling  int
 	decision string // the number of an entry of docs/decisions
 }{
-	{"cmd/graphd/internal/remote", 2750, "0092"},
+	{"cmd/graphd/internal/remote", 2760, "0092"},
 	{"internal/live", 3500, "0315"},
-	{"internal/reactor", 8100, "0350"},
+	{"internal/reactor", 8290, "0347"},
 	{"internal/boundary", 2720, "0095"},
 	{"internal/accumulator/pump", 2600, "0193"},
 	{"bench", 3100, "0063"},
 	{"internal/expression/eval", 2750, "0063"},
-	{"internal/graph", 5230, "0350"},
+	{"internal/graph", 5430, "0347"},
 	{"", 2830, "0285"},
 	{"internal/accumulator", 2640, "0308"},
 	{"internal/spec", 2700, "0270"},

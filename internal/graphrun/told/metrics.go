@@ -6,7 +6,9 @@ import (
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/reactor/pace"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
 // Metrics is one graph's figures for a collector: the summary, and the running counts
@@ -29,6 +31,8 @@ type Metrics struct {
 	Calls map[string]kind.Told
 	// Lanes are the pools of nodes, by name.
 	Lanes map[string]hands.Told
+	// Rates are the lanes that have a cadence, by name.
+	Rates map[string]pace.Told
 	// Deliveries are how long values took from their epoch's end until the sink had them, by output.
 	Deliveries map[string]reactor.Histogram
 }
@@ -61,6 +65,7 @@ func (m *Metrics) Add(declared *spec.Graph, v *live.View, first bool) {
 		m.Calls[node] = sum
 	}
 	m.lanes(v.Lanes())
+	m.rates(declared, v.Paces)
 	for i := range v.Inputs {
 		a := &declared.Accumulators[i]
 		if a.Global && !first {
@@ -85,6 +90,21 @@ func (m *Metrics) lanes(all map[string]hands.Told) {
 		sum.Runs, sum.Late = sum.Runs+l.Runs, sum.Late+l.Late
 		sum.Busy, sum.Lost, sum.Waiting = sum.Busy+l.Busy, sum.Lost+l.Lost, sum.Waiting+l.Waiting
 		m.Lanes[name] = sum
+	}
+}
+
+// rates adds what the lanes with a cadence have done, which are in declaration order.
+func (m *Metrics) rates(declared *spec.Graph, all []pace.Told) {
+	for i := range declared.Lanes {
+		if declared.Lanes[i].Kind != lanes.FixedRate || len(all) == 0 {
+			continue
+		}
+		if m.Rates == nil {
+			m.Rates = map[string]pace.Told{}
+		}
+		sum := m.Rates[declared.Lanes[i].Name]
+		sum.Add(&all[0])
+		m.Rates[declared.Lanes[i].Name], all = sum, all[1:]
 	}
 }
 

@@ -49,6 +49,8 @@ type Meta struct {
 	First          int64               `json:"first,omitempty"` // of the timers, in nanoseconds since 1970
 	Last           int64               `json:"last,omitempty"`
 	Ticked         int64               `json:"ticked,omitempty"`
+	Pace           *Pace               `json:"pace,omitempty"`   // of the lanes that have a cadence
+	Waited         map[string]int      `json:"waited,omitempty"` // by node, epochs in a row that have left it out
 	Books          map[string]Books    `json:"books"`
 	Emitted        map[string]int64    `json:"emitted"`
 	Filtered       map[string]int64    `json:"filtered,omitempty"`
@@ -67,6 +69,14 @@ type Meta struct {
 	// Defaults are fingerprints of what stood for inputs before something had arrived, by name; those of
 	// earlier releases are not known.
 	Defaults map[string]uint64 `json:"defaults,omitempty"`
+}
+
+// Pace is where the cadences of a graph's lanes stand.
+type Pace struct {
+	// Served are by lane the last instants, in nanoseconds since 1970, that a tick was for or was dropped up to.
+	Served map[string]int64 `json:"served,omitempty"`
+	// Yields says that the last epoch was a tick which came late: what else waits comes before the next one.
+	Yields bool `json:"yields,omitempty"`
 }
 
 // Format is the greatest version of what is written that is read; a greater one is refused. Since 2

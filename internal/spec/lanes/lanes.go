@@ -3,8 +3,10 @@
 package lanes
 
 import (
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/spec/meaning"
@@ -16,6 +18,8 @@ const (
 	EventLoop = "event_loop"
 	// Pool runs its nodes on workers of its own.
 	Pool = "pool"
+	// FixedRate runs its nodes at the ticks of a cadence.
+	FixedRate = "fixed_rate"
 )
 
 // What becomes of the runs that a pool has no room for.
@@ -27,7 +31,21 @@ const (
 	FailFast   = "fail_fast"
 )
 
+// What becomes of the ticks that a fixed_rate comes too late for.
 const (
+	DropTick    = "drop_tick"
+	SkipNext    = "skip_next"
+	CatchUpOnce = "catch_up_once"
+)
+
+// MaxRates is how many lanes fixed_rate a graph may have: which of them tick in an epoch is a word.
+const MaxRates = 64
+
+const (
+	// minPeriod keeps a slip of the pen from firing a graph a million times a second; beyond maxPeriod it is no rate.
+	minPeriod = time.Millisecond
+	maxPeriod = 365 * 24 * time.Hour
+
 	defaultThreads  = 4
 	defaultCapacity = 1024
 	maxThreads      = 256
@@ -39,7 +57,7 @@ const (
 type Lane struct {
 	Name string
 	Pos  decode.Pos
-	// Kind is "event_loop" or "pool"; "" in a declaration that is wrong.
+	// Kind is "event_loop", "pool" or "fixed_rate"; "" in a declaration that is wrong.
 	Kind string
 	// MaxThreads is how many nodes of a pool are computed at one time: 1 to 256, default 4.
 	MaxThreads int
@@ -50,6 +68,10 @@ type Lane struct {
 	// Reentrant is how many runs of one node of a pool may be under way, of epochs that have been given up: 1 to 64,
 	// default 1.
 	Reentrant int
+	// Period is the time from one tick of a fixed_rate to the next: a millisecond at least. OverrunPolicy is what
+	// becomes of ticks that it comes too late for: "drop_tick" (default), "skip_next" or "catch_up_once".
+	Period        time.Duration
+	OverrunPolicy string
 }
 
 // Use is the lane that a node names; "" for none.
@@ -60,6 +82,7 @@ type Use struct {
 
 var (
 	overflows = decode.Words(Block, DropOldest, DropNewest, Reject, FailFast)
+	overruns  = decode.Words(DropTick, SkipNext, CatchUpOnce)
 
 	poolFields = []decode.Field[Lane]{
 		{Name: "max_threads", Read: func(d *decode.Decoder, v decode.Value, l *Lane) {
@@ -76,27 +99,82 @@ var (
 		}},
 	}
 
+	rateFields = []decode.Field[Lane]{
+		{Name: "period", Also: []string{"every", "interval", "period_ms"}, Read: readPeriod},
+		{Name: "hz", Also: []string{"rate", "frequency"}, Read: readRate},
+		{Name: "overrun_policy", Also: []string{"overrun", "on_overrun"},
+			Read: func(d *decode.Decoder, v decode.Value, l *Lane) {
+				d.Pick(v, overruns, &l.OverrunPolicy)
+			}},
+	}
+
 	kinds = []decode.Field[Lane]{
 		{Name: Pool, Also: []string{"thread_pool", "threads", "workers"},
 			Read: func(d *decode.Decoder, v decode.Value, l *Lane) {
 				decode.Object(d, v, "a pool", poolFields, l)
 			}},
 		{Name: EventLoop, Also: []string{"inline"}, Read: decode.Nothing[Lane]("the lane event_loop")},
-		{Name: "fixed_rate", Instead: "give the reactor an every: all of its nodes then have that cadence"},
+		{Name: FixedRate, Also: []string{"cadence", "periodic"}, Read: readFixedRate},
 	}
 )
 
 // Read reads a mapping from names to lanes.
 func Read(d *decode.Decoder, v decode.Value) (list []Lane) {
+	rates := 0
 	for _, p := range d.Names(v, "lane") {
 		l := Lane{Name: p.Key(), Pos: p.Name().Pos(), MaxThreads: defaultThreads, QueueCapacity: defaultCapacity,
-			Overflow: overflows.Default(), Reentrant: 1}
+			Overflow: overflows.Default(), Reentrant: 1, OverrunPolicy: overruns.Default()}
 		if kind, ok := decode.One(d, p.Value, "a lane", kinds, &l); ok {
-			l.Kind = kind.Key()
+			if l.Kind = kind.Key(); l.Kind == FixedRate {
+				rates++
+			}
 		}
-		list = append(list, l)
+		if list = append(list, l); rates == MaxRates+1 {
+			d.Report(p.Name(), decode.CodeOutOfRange, "", "there are more than %d lanes of a fixed_rate; let nodes of "+
+				"one period share a lane", MaxRates)
+			rates = math.MinInt // once
+		}
 	}
 	return list
+}
+
+func readPeriod(d *decode.Decoder, v decode.Value, l *Lane) {
+	if d.Duration(v, minPeriod, &l.Period); l.Period > maxPeriod {
+		d.Report(v.Here(), decode.CodeOutOfRange, "", "%s is more than a year; give at most %s", v.Subject(), maxPeriod)
+	}
+}
+
+// readRate reads ticks per second and keeps them as the time between two.
+func readRate(d *decode.Decoder, v decode.Value, l *Lane) {
+	n, ok := d.Number(v, "a number of ticks per second")
+	if !ok {
+		return
+	}
+	const least, most = 1e-7, float64(time.Second / minPeriod)
+	if !(n >= least && n <= most) {
+		d.Report(v.Here(), decode.CodeOutOfRange, "", "%s is out of range; give ticks per second between %.7f and %g, "+
+			"or a period", v.Subject(), least, most)
+		return
+	}
+	l.Period = time.Duration(math.Round(float64(time.Second) / n))
+}
+
+func readFixedRate(d *decode.Decoder, v decode.Value, l *Lane) {
+	got, ok := decode.Object(d, v, "a fixed_rate", rateFields, l)
+	if !ok {
+		return
+	}
+	period, hasPeriod := got["period"]
+	hz, hasRate := got["hz"]
+	switch {
+	case hasPeriod && hasRate:
+		d.Report(decode.Later(hz, period).Name(), decode.CodeConflict, "",
+			"period and hz say the same thing in two ways; keep one of them")
+	case !hasPeriod && !hasRate:
+		d.Missing(v, "period", "a fixed_rate")
+	case hasRate:
+		d.Follow(v.Path()+".period", hz.Path(), "")
+	}
 }
 
 // ReadUse reads the name of a lane. Whether it is there is for who knows all of them.
@@ -109,6 +187,7 @@ func Mappings() []decode.Mapping {
 	return []decode.Mapping{
 		decode.MappingOf("lane", kinds, nil),
 		decode.MappingOf("lane_pool", poolFields, decode.Choices{"overflow": overflows}),
+		decode.MappingOf("lane_fixed_rate", rateFields, decode.Choices{"overrun_policy": overruns}),
 	}
 }
 
@@ -126,6 +205,10 @@ func Canonical(t *meaning.Tree, list []Lane) {
 			b.Number("queue_capacity", int64(l.QueueCapacity))
 			b.Text("overflow", l.Overflow)
 			b.Number("reentrant", int64(l.Reentrant))
+		}
+		if l.Kind == FixedRate {
+			b.Span("period", l.Period)
+			b.Text("overrun_policy", l.OverrunPolicy)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/lanes"
 	"github.com/graphd/graphd/internal/spec/trait"
 )
 
@@ -52,6 +53,9 @@ func WithoutTime(g *spec.Graph) (words []string) {
 		if w.of > 0 {
 			words = append(words, w.name)
 		}
+	}
+	if slices.ContainsFunc(g.Lanes, func(l spec.Lane) bool { return l.Kind == lanes.FixedRate }) {
+		words = append(words, lanes.FixedRate)
 	}
 	for i := range g.Accumulators {
 		if a := &g.Accumulators[i]; a.From == "" && a.Folding().Time == trait.MayBeTimed {

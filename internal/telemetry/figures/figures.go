@@ -65,6 +65,10 @@ func OfGraph(m *told.Metrics, x *trace.Exemplars) telemetry.GraphMetrics {
 		g.Lanes = append(g.Lanes, telemetry.LaneFigures{Lane: lane, Runs: l.Runs, Late: l.Late, Busy: l.Busy,
 			Waiting: l.Waiting, Stuck: l.Lost})
 	}
+	for lane, r := range m.Rates {
+		g.Rates = append(g.Rates, telemetry.RateFigures{Lane: lane, Ticks: r.Ticks, Overruns: r.Overruns,
+			Dropped: r.Dropped})
+	}
 	g.Overlong, g.Lifted = m.Stats.Overlong, m.Stats.Lifted
 	for output, n := range m.Retries {
 		g.Retries = append(g.Retries, telemetry.OutputRetries{Output: output, Count: n})

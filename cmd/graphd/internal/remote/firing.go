@@ -46,6 +46,9 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 		t.Row("error", *f.Error)
 	}
 	t.Row("why", why(f.Cause))
+	if len(f.Lanes) > 0 {
+		t.Row("ticks of", fmt.Sprintf("%s, %d dropped", terminal.List(f.Lanes), f.DroppedTicks))
+	}
 	if len(f.Key) > 0 && string(f.Key) != "null" {
 		t.Row("key", a.Value(f.Key, detailWidth))
 	}
