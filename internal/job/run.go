@@ -151,6 +151,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		}
 	}
 	r.g = virtual.New(cfg.Unit, start, nil)
+	defer r.g.Join()
 	r.g.Release, r.g.Interrupt = r.release, ctx.Err
 	if cfg.Calls != nil && cfg.Unit.Plan.Calls() {
 		clients := virtual.NewClients(ctx, cfg.Unit.Plan, cfg.Calls)

@@ -44,9 +44,11 @@ func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 		}
 		for i := range c.Steps {
 			if p.step(&c.Steps[i]); ctx.Err() != nil {
+				p.g.Join()
 				return nil, ctx.Err()
 			}
 		}
+		p.g.Join()
 		if !c.Lax {
 			p.lost(c.Line)
 		}

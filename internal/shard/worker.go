@@ -70,6 +70,7 @@ func newWorker(ctx context.Context, f *Front, u *compile.Unit, number int, start
 
 // run takes batches until there are none.
 func (w *worker) run(ctx context.Context) {
+	defer w.g.Join()
 	for {
 		var b *batch
 		select {

@@ -1,5 +1,6 @@
 // Package virtual runs a graph under virtual time, in one goroutine: the accumulators'
-// folds and the reactor's core that the daemon runs live, driven by hand. What it does
+// folds and the reactor's core that the daemon runs live, driven by hand. The nodes of pools alone are computed by
+// workers beside it, as they are live: what comes of them is the same for any number of these (M23). What it does
 // depends on nothing but the declaration and the order of the calls, so the same input
 // gives the same bytes. Bounded runs, tests of declarations and replays stand on it.
 //
@@ -19,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/live/hands"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/reactor/drive"
 	"github.com/graphd/graphd/internal/sink"
@@ -30,6 +32,7 @@ import (
 type Graph struct {
 	unit  *compile.Unit
 	core  *reactor.Core
+	hands *hands.Hands        // the workers of pools; nil for none
 	accs  []*accumulator.Core // nil for the inputs of stages, whose folds are the core's
 	drive *drive.Drive
 
@@ -80,7 +83,10 @@ func build(u *compile.Unit, mono func() int64) *Graph {
 	// sealed when its driver wants it, and nobody takes its journal.
 	cfg.Forgetful, cfg.Journal, cfg.EventClock = false, false, false
 	cfg.KeepFirings = 0 // nobody asks a graph under virtual time for its history
-	g := &Graph{unit: u}
+	g := &Graph{unit: u, hands: hands.New(u.Plan, 0)}
+	if g.hands != nil {
+		cfg.Hands = g.hands
+	}
 	cfg.Answer = g.answer
 	g.core = reactor.NewCore(cfg)
 	for i, p := range u.Programs {
@@ -363,6 +369,9 @@ func (g *Graph) finish() error {
 		}
 	}
 }
+
+// Join waits for the workers of pools, which have nothing to do between two calls. The graph is not used after it.
+func (g *Graph) Join() { g.hands.Close() }
 
 // Letters are the dead letters since DropLetters was called, or all.
 func (g *Graph) Letters() []checkpoint.DeadLetter { return g.letters }
