@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	}
 	for _, name := range c.only {
 		if !slices.ContainsFunc(queries(), func(q query) bool { return q.name == name }) {
-			return fmt.Errorf("there is no query %q: name some of q0 to q22, or none for all", name)
+			return fmt.Errorf("there is no query %q: name some of q0 to q23, or none for all", name)
 		}
 	}
 	if err := newGenerator(c.rate).write(c.data, c.events); err != nil {
@@ -177,9 +177,6 @@ func table(ctx context.Context, c *config, w io.Writer) error {
 		if err := printRow(w, &q, events, values, median(graphd), median(floor)); err != nil {
 			return err
 		}
-	}
-	for _, u := range unsaid() {
-		fmt.Fprintf(w, "\n%s: %s.\n", u[0], u[1])
 	}
 	return nil
 }

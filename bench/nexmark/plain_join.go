@@ -108,3 +108,25 @@ func plain20(p *plain) {
 		}
 	})
 }
+
+func plain23(p *plain) {
+	persons, begun := map[int64][]byte{}, map[int64][][]byte{}
+	p.each("person", func(e event) {
+		persons[e.whole("id")] = object(nil).begin().from(e, "id", "name", "city", "state").done()
+	})
+	p.each("auction", func(a event) {
+		seller := a.whole("seller")
+		begun[seller] = append(begun[seller], object(nil).begin().from(a, "id", "itemName", "seller").done())
+	})
+	var bid object
+	p.each("bid", func(b event) {
+		who := b.whole("bidder")
+		if persons[who] == nil || begun[who] == nil {
+			return
+		}
+		bid = bid.begin().from(b, "auction", "bidder", "price").done()
+		for _, a := range begun[who] {
+			p.out(p.row().raw("bid", bid).raw("person", persons[who]).raw("auction", a))
+		}
+	})
+}

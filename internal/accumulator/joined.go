@@ -9,7 +9,7 @@ import (
 
 // AsSide is what a join has to know of the accumulator that it takes.
 func (p *Program) AsSide() fold.Side {
-	s := fold.Side{Type: p.Type(), Times: p.KeyTimes()}
+	s := fold.Side{Type: p.Type(), Times: p.KeyTimes(), Joined: p.joins}
 	if p.key != nil {
 		for _, x := range p.key.parts {
 			s.Key = append(s.Key, x.Type())

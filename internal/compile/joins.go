@@ -12,16 +12,28 @@ import (
 
 // joinsLast are the accumulators in the order in which they are compiled: what a join hands over is made of what its
 // sides do, which may be declared after it.
-func joinsLast(g *spec.Graph) []int {
-	order, joins := make([]int, 0, len(g.Accumulators)), []int(nil)
-	for i := range g.Accumulators {
-		if g.Accumulators[i].Joins() {
-			joins = append(joins, i)
-		} else {
-			order = append(order, i)
+func joinsLast(g *spec.Graph) (order []int) {
+	var add func(i int)
+	add = func(i int) {
+		if i < 0 || slices.Contains(order, i) {
+			return
 		}
+		for _, name := range joinNames(&g.Accumulators[i]) {
+			if side := named(g, name); side >= 0 && g.Accumulators[side].JoinedBy == g.Accumulators[i].Name {
+				add(side) // else it is wrong, which has been told
+			}
+		}
+		order = append(order, i)
 	}
-	return append(order, joins...)
+	for i := range g.Accumulators {
+		add(i)
+	}
+	return order
+}
+
+// named is the place of an accumulator, -1 where there is none of the name.
+func named(g *spec.Graph, name string) int {
+	return slices.IndexFunc(g.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })
 }
 
 // joinOptions fills in what is otherwise where a join takes what an accumulator hands over, and at a join: a side is
@@ -56,9 +68,7 @@ func joinNames(a *spec.Accumulator) []string {
 // sides are the inputs that a join takes, the left one first.
 func (u *Unit) sides(a *spec.Accumulator) (inputs []int) {
 	for _, name := range joinNames(a) {
-		inputs = append(inputs, slices.IndexFunc(u.Spec.Accumulators, func(b spec.Accumulator) bool {
-			return b.Name == name
-		}))
+		inputs = append(inputs, named(u.Spec, name))
 	}
 	return inputs
 }
@@ -72,6 +82,10 @@ func (u *Unit) identity(a *spec.Accumulator) string {
 			continue // it is wrong, which has been told
 		}
 		side := &u.Spec.Accumulators[i]
+		if side.Joins() && side.JoinedBy == a.Name {
+			text += ";" + u.identity(side)
+			continue
+		}
 		text += fmt.Sprintf(";%q/%q/%q/%q", side.Time.Text, side.TimeUnit, side.Timezone, side.EmitExpr.Text)
 		for _, f := range side.Emit {
 			text += fmt.Sprintf("/%q:%q", f.Name, f.Expr.Text)
@@ -98,6 +112,8 @@ func (u *Unit) joinUndealt(a *spec.Accumulator, p *accumulator.Program) string {
 	names := p.GroupFields()
 	switch {
 	case len(keys) == 0: // the key of the join is its own
+		return ""
+	case a.JoinedBy != "": // what it hands over is not the graph's
 		return ""
 	case len(same) == 1 && key[0] == "key" && len(key) == 1:
 		return ""

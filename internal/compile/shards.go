@@ -94,7 +94,10 @@ func (u *Unit) OneCore() string {
 	}
 	timers := 0
 	for i, p := range u.Programs {
-		if g.Accumulators[i].Joins() {
+		if a := &g.Accumulators[i]; a.Joins() {
+			if a.JoinedBy != "" {
+				return "what " + p.Name() + " hands over is joined again"
+			}
 			if r.Debounce > 0 || r.RateLimit > 0 || r.Every > 0 || r.MaxWait > 0 {
 				return "what " + p.Name() + " hands over at the end waits for the timers of all keys"
 			}

@@ -167,3 +167,38 @@ outputs: { o: { from: j, sink: { drop: {} } } }
 		}
 	}
 }
+
+// M33, M49: what waits in a join of a join is what the sides of both made of their events, and its shards run as one.
+func TestM33AJoinOfAJoinIsTheSidesOfBoth(t *testing.T) {
+	t.Parallel()
+	parse := func(emit, within string) *compile.Unit {
+		u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, `graph: g
+accumulators:
+  a: { time: event.at%s }
+  b: { time: event.at }
+  c: { time: event.at }
+  twice: { join: { left: c, right: once, on: k, within: 1m } }
+  once: { join: { left: a, right: b, on: k, within: %s } }
+reactor: { key: k, shards: 4 }
+outputs: { o: { from: twice, sink: { drop: {} } } }
+`, emit, within), "g.yaml")
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	before := parse("", "1m")
+	if why := before.OneCore(); why != "what once hands over is joined again" {
+		t.Errorf("it runs as one since %q", why)
+	}
+	for _, c := range []struct {
+		emit, within string
+		anew         int
+	}{{"", "2m", 0}, {", emit: { k: event.k }", "1m", 2}} {
+		_, dropped := compile.Split(compile.Changes(before, parse(c.emit, c.within)))
+		anew := slices.DeleteFunc(dropped, func(s string) bool { return !strings.Contains(s, "waits for a partner") })
+		if len(anew) != c.anew {
+			t.Errorf("%+v: %q", c, dropped)
+		}
+	}
+}

@@ -171,6 +171,9 @@ func (u *Unit) accumulator(name string) *spec.Accumulator {
 func (u *Unit) declareStages() (list []stage.Declared) {
 	var add func(i int)
 	add = func(i int) {
+		if i < 0 {
+			return // a side that there is not, which has been told
+		}
 		a := &u.Spec.Accumulators[i]
 		if a.Owner != "" {
 			a = u.accumulator(a.Owner)
@@ -180,6 +183,9 @@ func (u *Unit) declareStages() (list []stage.Declared) {
 			return
 		}
 		if a.Joins() {
+			for _, side := range u.sides(a) {
+				add(side)
+			}
 			list = append(list, stage.Declared{
 				Input: i, Node: -1, Joins: true, Program: u.Programs[i], Rests: u.sides(a), Follows: true,
 			})

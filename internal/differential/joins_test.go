@@ -66,6 +66,10 @@ func (w *wide) drawJoin() tree {
 	w.maybe(4, j, "late", w.pick("drop", "dead_letter"))
 	w.maybe(5, j, "max_rows", 2+w.r.IntN(20))
 	w.maybe(8, j, "max_bytes", 1000+w.r.IntN(4000))
+	if w.seed%5 == 2 {
+		delete(j, "within")
+		j["tumbling"] = w.ms(1, 4000)
+	}
 	return j
 }
 
@@ -145,32 +149,19 @@ func (w *wide) compareLoops(t *testing.T, seed uint64) (pairs, late int) {
 	w.doc["outputs"] = tree{"pairs": tree{"from": "pair", "sink": tree{"stdout": tree{}}}}
 	w.broken, w.keyed = false, false
 	sides := [2][]loopEvent{}
-	before, after := spanOf(join["within"], "before"), spanOf(join["within"], "after")
+	near := nearBy(join)
 	for i, side := range []string{"left", "right"} {
 		in := w.input(join[side].(string))
 		in.acc = accs[in.name].(tree)
-		most := int64(-1 << 62)
-		for k := range in.lines {
-			l := &in.lines[k]
-			l.text = w.line(in, l.at)
-			if l.at < most-spanOf(join["lateness"], "") {
-				late++
-				continue
-			}
-			most = max(most, l.at)
-			e := loopEvent{at: l.at}
-			if err := json.Unmarshal([]byte(l.text), &e); err != nil {
-				t.Fatal(err)
-			}
-			e.at, e.text = l.at, json.RawMessage(l.text)
-			sides[i] = append(sides[i], e)
-		}
+		n := 0
+		sides[i], n = w.inTime(t, in, join)
+		late += n
 	}
 	_, composite := join["on"].([]string)
 	var want []string
 	for _, l := range sides[0] {
 		for _, r := range sides[1] {
-			if l.K == r.K && (!composite || l.G == r.G) && r.at >= l.at-before && r.at <= l.at+after {
+			if l.K == r.K && (!composite || l.G == r.G) && near(l.at, r.at) {
 				want = append(want, string(text([]any{l.text, r.text})))
 			}
 		}
@@ -189,6 +180,38 @@ func (w *wide) compareLoops(t *testing.T, seed uint64) (pairs, late int) {
 		t.Errorf("seed %d: %d pairs, want %d\n%s\n%s", seed, len(got), len(want), text(w.doc), w.told())
 	}
 	return len(want), late
+}
+
+// inTime makes events of an input anew, and says which of them are not late for a join, and how many are.
+func (w *wide) inTime(t *testing.T, in *wideInput, join tree) (events []loopEvent, late int) {
+	t.Helper()
+	most := int64(-1 << 62)
+	for k := range in.lines {
+		l := &in.lines[k]
+		l.text = w.line(in, l.at)
+		if l.at < most-spanOf(join["lateness"], "") {
+			late++
+			continue
+		}
+		most = max(most, l.at)
+		e := loopEvent{at: l.at}
+		if err := json.Unmarshal([]byte(l.text), &e); err != nil {
+			t.Fatal(err)
+		}
+		e.at, e.text = l.at, json.RawMessage(l.text)
+		events = append(events, e)
+	}
+	return events, late
+}
+
+// nearBy says whether two times, of a left event and of a right one, are near enough for a join.
+func nearBy(join tree) func(l, r int64) bool {
+	if size := spanOf(join["tumbling"], ""); size > 0 {
+		begun := zero.UnixMilli() // windows are counted from 1970 on
+		return func(l, r int64) bool { return (begun+l)/size == (begun+r)/size }
+	}
+	before, after := spanOf(join["within"], "before"), spanOf(join["within"], "after")
+	return func(l, r int64) bool { return r >= l-before && r <= l+after }
 }
 
 type loopEvent struct {

@@ -95,7 +95,7 @@ func (c *Core) Heard(i int, at int64) { c.stages.Takes(i).HeardOf(i, at) }
 // do not get it: its sides wait then, as any input does whose boundaries nobody takes (M4).
 func (c *Core) repay() {
 	for i := range c.owed {
-		if c.owed[i] == (Credit{}) || c.stuffed(c.stages.Takes(i)) {
+		if c.owed[i] == (Credit{}) || c.Stuffed(i) {
 			continue
 		}
 		c.freed[i].Boundaries += c.owed[i].Boundaries
@@ -104,11 +104,15 @@ func (c *Core) repay() {
 	}
 }
 
-// Stuffed reports whether input i is a side of a join of which as much waits as it has room for: what the side has next
-// is to wait.
+// Stuffed reports whether input i is a side of a join of which, or of what takes that, as much waits as it has room
+// for: what the side has next is to wait.
 func (c *Core) Stuffed(i int) bool {
-	s := c.stages.Takes(i)
-	return s != nil && c.stuffed(s)
+	for s := c.stages.Takes(i); s != nil; s = c.stages.Takes(s.Input) {
+		if c.stuffed(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // stuffed reports whether as much waits of a join as it has room for. What waits in keys takes none (M13).

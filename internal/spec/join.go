@@ -88,18 +88,21 @@ func (d *draft) checkSide(join *Accumulator, name string, at value) {
 		d.Report(at.Here(), decode.CodeConflict, "", "%s is a side of the join %s already, and its events go there "+
 			"alone; declare an input of its own for this side", shown, decode.Quote(a.JoinedBy))
 		return
-	case a.Owner != "", a.Fed(), a.Config != nil:
+	case a.Joins() && d.takes(a, join):
+		d.Report(at.Here(), decode.CodeConflict, "", "%s would be made of what it hands over itself: a join takes "+
+			"other inputs", of)
+		return
+	case a.Owner != "", a.From != "", a.Config != nil && !a.Joins():
 		d.Report(at.Here(), decode.CodeNotYetSupported, "", "a join takes inputs that hand over each event as it "+
-			"came, and %s is %s; joining what was folded is not supported by this version yet", shown, foldedWords(a))
+			"came, and other joins, and %s is %s; joining what was folded is not supported by this version yet", shown,
+			foldedWords(a))
 		return
 	}
 	a.JoinedBy = join.Name
-	for _, wrong := range []struct {
-		value
-		is bool
-	}{
+	for _, wrong := range []wrongIf{
 		{side.key, a.Keys != nil}, {side.Find([]string{"global"}), a.Global}, {side.group, a.SyncGroup != ""},
 		{side.strategy, a.Strategy != "" && a.Strategy != "sequential"},
+		waits(side.value, a, "capacity"), waits(side.value, a, "capacity_bytes"),
 		{side.Find([]string{"default"}), a.HasDefault}, {side.partitioned, a.Partitioned != ""},
 	} {
 		if wrong.is && wrong.Given() {
@@ -108,13 +111,36 @@ func (d *draft) checkSide(join *Accumulator, name string, at value) {
 		}
 	}
 	a.Keys, a.Global, a.SyncGroup, a.HasDefault = nil, false, "", false
-	if a.Time.IsZero() {
+	if a.Time.IsZero() && !a.Joins() {
 		d.Missing(side.value, "time", "a side of the join "+of)
 	}
 	if k := slices.Index(d.Reactor.Names, name); k >= 0 {
 		d.Report(d.links.subset[k].Here(), decode.CodePassiveTrigger, "", "%s is a side of the join %s and fires "+
 			"nothing itself; name the join", shown, of)
 	}
+}
+
+// wrongIf is a field that is wrong, if it is.
+type wrongIf struct {
+	value
+	is bool
+}
+
+// waits is a field that says how much may wait, which is wrong where nothing does: of a join that is a side.
+func waits(at value, a *Accumulator, name string) wrongIf {
+	v := at.Find([]string{name})
+	return wrongIf{v, a.Joins() && v.Key() == name}
+}
+
+// takes reports whether a join takes another one, directly or not, or is that one.
+func (d *draft) takes(join, other *Accumulator) bool {
+	for other != nil && other != join {
+		by := slices.IndexFunc(d.Accumulators, func(a Accumulator) bool { return a.Name == other.JoinedBy })
+		if other = nil; by >= 0 {
+			other = &d.Accumulators[by]
+		}
+	}
+	return other == join
 }
 
 // foldedWords says in words what an accumulator is that no join can take.

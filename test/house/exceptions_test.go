@@ -17,7 +17,7 @@ var largePackages = []struct {
 	{"internal/graph", 5430, "0347"},
 	{"", 2830, "0285"},
 	{"internal/accumulator", 2640, "0308"},
-	{"internal/spec", 2700, "0270"},
+	{"internal/spec", 2720, "0309"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.

@@ -61,6 +61,8 @@ type Side struct {
 	Key  []expression.Type // by part of its key
 	// Times says for each part of the key whether it is known to be a time.
 	Times []bool
+	// Joined says that it is a join itself: what it hands over is late by none of it.
+	Joined bool
 }
 
 // Shaped is what expressions can read over what `emit` has made of an event: event, meta, vars, and

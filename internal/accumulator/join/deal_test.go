@@ -126,6 +126,9 @@ func TestM54PartsOfAJoinAreOne(t *testing.T) {
 		c.Type = types.Words[rng.IntN(len(types.Words))]
 		c.Before, c.After = time.Duration(rng.IntN(30)), time.Duration(rng.IntN(30))
 		c.Lateness = time.Duration(rng.IntN(3) * rng.IntN(20))
+		if rng.IntN(3) == 0 {
+			c.Tumbling = time.Duration(1 + rng.IntN(40))
+		}
 		p := &parted{t: t, c: c, one: made(t, c), parts: []*Join{made(t, c)}}
 		newest := int64(1000)
 		for i := range 250 {

@@ -7,7 +7,10 @@
 // Everything goes by event time. A right event is within the span of a left one when it happened no earlier than
 // `before` before it, and no later than `after` after it, both included. Events of a side may come out of order by
 // `lateness`; what comes later than that is late, and is not joined. Of all others each pair is handed over once, by
-// the one of the two that comes second. So what is joined does not depend on when anything comes.
+// the one of the two that comes second. So what is joined does not depend on when anything comes. With `tumbling` it is
+// within the span when both are of one window.
+//
+// A side may be a join itself. What that hands over is late by none of its lateness, see [Program].
 //
 // # How far it has come
 //

@@ -72,8 +72,8 @@ func (j *Join) Join(side int, b *boundary.Boundary, out []boundary.Boundary) (
 	}
 	e.value = b.Value.Compact() // it is kept for long
 	g := j.group(e.key)
-	other := 1 - side
-	for _, found := range g.between(other, before(e.at, j.p.reach[other]), after(e.at, j.p.reach[side])) {
+	low, high := j.p.span(side, e.at)
+	for _, found := range g.between(1-side, low, high) {
 		found.page.own(j.gen)
 		partner := found.row()
 		partner.matches++
@@ -106,7 +106,7 @@ func (j *Join) Heard(side int, at int64) { j.most[side] = max(j.most[side], at) 
 // late says that an event comes later than it may: behind others of its side by more than the lateness, or behind what
 // the join is through with.
 func (j *Join) late(side int, at int64) bool {
-	return at < j.mark || at < before(j.most[side], int64(j.p.Lateness))
+	return at < j.mark || !j.p.joined[side] && at < before(j.most[side], int64(j.p.Lateness))
 }
 
 // keep takes in a row. Those of a side have pages of their own: one side may be kept for much longer than the other,
@@ -135,7 +135,7 @@ func (j *Join) first() (side int, end int64, ok bool) {
 		if len(j.queues[s]) == 0 {
 			continue
 		}
-		if at := after(j.queues[s][0].at, j.p.reach[s]); !ok || at < end {
+		if _, at := j.p.span(s, j.queues[s][0].at); !ok || at < end {
 			side, end, ok = s, at, true
 		}
 	}
@@ -250,6 +250,10 @@ func (j *Join) result(e *row, l, r boundary.Value, at int64) (rest []boundary.Va
 	slots[n], slots[n+1] = l, r
 	slots[n+2] = boundary.Bool(!l.IsNull() && !r.IsNull())
 	slots[n+3] = boundary.Time(time.Unix(0, at))
+	if j.p.Tumbling > 0 {
+		start, last := j.p.span(int(e.side), e.at)
+		slots[n+6], slots[n+7] = boundary.Time(time.Unix(0, start)), boundary.Time(time.Unix(0, after(last, 1)))
+	}
 	return slots[n+4:]
 }
 
@@ -324,19 +328,22 @@ func (j *Join) noteLate(side int, at int64) {
 	l.WorstAt, l.MoverAt, l.Of = when, when.Add(behind), of
 }
 
-// Order implements [fold.Ordering]: what goes at once is in the order of when its time is up, then of the sides, and
-// then of the keys.
+// Order implements [fold.Ordering]: what goes at once is in the order of when its time is up, then of the sides, of
+// their own times, and then of the keys.
 func (j *Join) Order(a, b boundary.Value) int {
-	x, y := j.goes(a), j.goes(b)
-	return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.side, y.side), cmp.Compare(x.key, y.key))
+	x, xEnd := j.goes(a)
+	y, yEnd := j.goes(b)
+	return cmp.Or(cmp.Compare(xEnd, yEnd), cmp.Compare(x.side, y.side), cmp.Compare(x.at, y.at),
+		cmp.Compare(x.key, y.key))
 }
 
-// goes is when the time of an event was up that was handed over alone, and which it is.
-func (j *Join) goes(v boundary.Value) (e row) {
+// goes is an event that was handed over alone, and when its time was up.
+func (j *Join) goes(v boundary.Value) (e row, end int64) {
 	if v.Field("left").IsNull() {
 		e.side = Right
 	}
 	at, _ := v.Field("at").AsTime()
-	e.at, e.key = after(at.UnixNano(), j.p.reach[e.side]), boundary.KeyOf(fold.Whole(v.Field("key")))
-	return e
+	e.at, e.key = at.UnixNano(), boundary.KeyOf(fold.Whole(v.Field("key")))
+	_, end = j.p.span(int(e.side), e.at)
+	return e, end
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -90,6 +91,10 @@ func (r *rig) take(out []boundary.Boundary) {
 				r.t.Errorf("%v has %+v", v, e)
 			}
 		}
+		if start, there := v.Field("start").AsTime(); there != (r.c.Tumbling > 0) ||
+			there && start.UnixNano() != window(at, r.c) {
+			r.t.Errorf("%v is of the window of %v", v, start)
+		}
 		if when, _ := v.Field("at").AsTime(); when.UnixNano() != at || !out[i].At.Equal(when) {
 			r.t.Errorf("%v is of %d, not of %v", v, at, out[i].At)
 		}
@@ -171,13 +176,21 @@ func (r *rig) restart() {
 	r.j, r.store, r.sames = next, map[string][]byte{}, map[string]any{}
 }
 
+// window is the beginning of the one that a time is in.
+func window(at int64, c Declared) int64 {
+	return int64(math.Floor(float64(at)/float64(c.Tumbling))) * int64(c.Tumbling)
+}
+
 // want is what comes out of the events that were taken: nested loops over all pairs.
 func (r *rig) want() (all []string) {
 	matched := map[int]bool{}
 	for _, l := range r.taken {
 		for _, e := range r.taken {
-			if l.side == Left && e.side == Right && l.key == e.key && e.at >= l.at-int64(r.c.Before) &&
-				e.at <= l.at+int64(r.c.After) {
+			near := e.at >= l.at-int64(r.c.Before) && e.at <= l.at+int64(r.c.After)
+			if r.c.Tumbling > 0 {
+				near = window(e.at, r.c) == window(l.at, r.c)
+			}
+			if l.side == Left && e.side == Right && l.key == e.key && near {
 				all = append(all, name(l.id, e.id))
 				matched[l.id], matched[e.id] = true, true
 			}
@@ -210,6 +223,9 @@ func TestM3JoinIsNestedLoops(t *testing.T) {
 		c.Type = types.Words[rng.IntN(len(types.Words))]
 		c.Before, c.After = time.Duration(rng.IntN(30)), time.Duration(rng.IntN(30))
 		c.Lateness = time.Duration(rng.IntN(3) * rng.IntN(40))
+		if rng.IntN(3) == 0 {
+			c.Tumbling = time.Duration(1 + rng.IntN(60))
+		}
 		r := &rig{t: t, c: c, j: made(t, c), rng: rng, mark: noTime, most: [2]int64{noTime / 2, noTime / 2},
 			store: map[string][]byte{}, sames: map[string]any{}}
 		r.run()

@@ -30,11 +30,13 @@ type Declared struct {
 	Sides trait.Sides
 	// Before and After are how far a right event may lie from a left one, in front of it and behind it.
 	Before, After time.Duration
-	Type          string        // "inner" (default), "left", "right" or "full"
-	Lateness      time.Duration // how far the events of a side may be out of order; default 0
-	Late          string        // what becomes of an event that comes later: "drop" (default) or "dead_letter"
-	MaxRows       int           // how many events are kept for their partners, of both sides together
-	MaxBytes      int64         // how many bytes they may have
+	// Tumbling is, in their place, how long a window is that both are to lie in; 0: it is they that count.
+	Tumbling time.Duration
+	Type     string        // "inner" (default), "left", "right" or "full"
+	Lateness time.Duration // how far the events of a side may be out of order; default 0
+	Late     string        // what becomes of an event that comes later: "drop" (default) or "dead_letter"
+	MaxRows  int           // how many events are kept for their partners, of both sides together
+	MaxBytes int64         // how many bytes they may have
 }
 
 // Bounds of what is kept where nothing else is said, and at all.
@@ -69,9 +71,13 @@ func (c Declared) Canonical(t *meaning.Tree) {
 			keys.Leaf(strconv.Itoa(i), k.Text)
 		}
 	}
-	within := t.Branch("within")
-	within.Span("before", c.Before)
-	within.Span("after", c.After)
+	if c.Tumbling > 0 {
+		t.Span("tumbling", c.Tumbling)
+	} else {
+		within := t.Branch("within")
+		within.Span("before", c.Before)
+		within.Span("after", c.After)
+	}
 	t.Text("type", c.Type)
 	t.Span("lateness", c.Lateness)
 	t.Text("late", c.Late)

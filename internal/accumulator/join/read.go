@@ -1,6 +1,7 @@
 package join
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -15,12 +16,15 @@ var fields = []decode.Field[Declared]{
 	{Name: "left", Need: true, Read: readSide(Left)},
 	{Name: "right", Need: true, Read: readSide(Right)},
 	{Name: "on", Also: []string{"key", "by", "using", "true"}, Need: true, Read: readOn},
-	{Name: "within", Also: []string{"window", "interval"}, Need: true, Read: readWithin},
+	{Name: "within", Also: []string{"interval"}, Read: readWithin},
+	{Name: "tumbling", Also: []string{"window"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+		readSpan(d, v, 1, &c.Tumbling)
+	}},
 	{Name: "type", Also: []string{"kind", "how"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 		d.Pick(v, types, &c.Type)
 	}},
 	{Name: "lateness", Also: []string{"grace", "allowed_lateness"},
-		Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, &c.Lateness) }},
+		Read: func(d *decode.Decoder, v decode.Value, c *Declared) { readSpan(d, v, 0, &c.Lateness) }},
 	{Name: "late", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, latePolicies, &c.Late) }},
 	{Name: "max_rows", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 		d.Count(v, 1, mostRows, &c.MaxRows)
@@ -33,7 +37,22 @@ var fields = []decode.Field[Declared]{
 }
 
 func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
-	decode.Object(d, v, "join", fields, c)
+	got, ok := decode.Object(d, v, "join", fields, c)
+	if !ok {
+		return
+	}
+	if _, ok := d.Exclusive(got, "what an event is joined with", []string{"within", "tumbling"}); !ok && !meant(v) {
+		d.Missing(v, "within", "join")
+	}
+}
+
+// meant reports whether a field of other words stands for what says how far apart two events may be: that was told.
+func meant(v decode.Value) bool {
+	return slices.ContainsFunc(v.Entries(), func(e decode.Value) bool {
+		return slices.ContainsFunc(fields, func(f decode.Field[Declared]) bool {
+			return (f.Name == "within" || f.Name == "tumbling") && slices.Contains(f.Also, e.Key())
+		})
+	})
 }
 
 func readSide(side int) func(d *decode.Decoder, v decode.Value, c *Declared) {
@@ -68,17 +87,17 @@ func readOn(d *decode.Decoder, v decode.Value, c *Declared) {
 
 var withinFields = []decode.Field[Declared]{
 	{Name: "before", Also: []string{"from"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-		readSpan(d, v, &c.Before)
+		readSpan(d, v, 0, &c.Before)
 	}},
 	{Name: "after", Also: []string{"to"}, Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
-		readSpan(d, v, &c.After)
+		readSpan(d, v, 0, &c.After)
 	}},
 }
 
 // readWithin reads how far apart two events may be: as far to both sides, or as far to each.
 func readWithin(d *decode.Decoder, v decode.Value, c *Declared) {
 	if !v.IsMapping() {
-		readSpan(d, v, &c.Before)
+		readSpan(d, v, 0, &c.Before)
 		c.After = c.Before
 		return
 	}
@@ -90,9 +109,9 @@ func readWithin(d *decode.Decoder, v decode.Value, c *Declared) {
 }
 
 // readSpan reads a span of time that events lie apart.
-func readSpan(d *decode.Decoder, v decode.Value, into *time.Duration) {
+func readSpan(d *decode.Decoder, v decode.Value, least time.Duration, into *time.Duration) {
 	var n time.Duration
-	if d.Duration(v, 0, &n); n > maxSpan {
+	if d.Duration(v, least, &n); n > maxSpan {
 		d.Report(v.Here(), decode.CodeTooLarge, "", "%s is too long; at most %v are allowed", v.Subject(), maxSpan)
 		return
 	}
