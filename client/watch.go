@@ -120,7 +120,7 @@ func (w *Watch) Next(ctx context.Context) (*api.Frame, error) {
 			return nil, fmt.Errorf("read a frame: %w", err)
 		}
 		switch f.Type {
-		case "output", "firing", "health", "state", "gap":
+		case "output", "firing", "health", "state", "summary", "gap":
 			return f, nil
 		}
 	}

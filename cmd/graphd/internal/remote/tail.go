@@ -52,7 +52,7 @@ ends it.`,
 	cmd.Flags().StringSliceVar(&topics, "topics", []string{
 		"outputs", "health",
 	}, "what to follow: outputs, firings, health, state")
-	choices(cmd, "topics", "outputs", "firings", "health", "state")
+	choices(cmd, "topics", "outputs", "firings", "health", "state", "summary")
 	cmd.Flags().StringVar(&since, "since", "",
 		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
 	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
@@ -158,5 +158,5 @@ func (a *Verbs) frameText(f *api.Frame) string {
 		}
 		return fmt.Sprintf("gap: %s missed (%d to %d)", terminal.Plural(f.To-f.From+1, "frame"), f.From, f.To)
 	}
-	return f.Type
+	return describe.Standing(f)
 }
