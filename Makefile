@@ -29,8 +29,7 @@ test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests 
 # out, checkpoints, backoffs. So they run beside what has no race detector, and what they say is shown at the end.
 test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m -vet=off -ldflags=-w -skip '^TestKill.' $(TESTS)
-	@mkdir -p bin
-	@$(MAKE) --no-print-directory test-kill KILLS=200 > bin/test-kill.log 2>&1 & kill=$$!; \
+	@mkdir -p bin; $(MAKE) --no-print-directory test-kill KILLS=200 > bin/test-kill.log 2>&1 & kill=$$!; \
 	  $(MAKE) --no-print-directory test-unraced; unraced=$$?; \
 	  wait $$kill; killed=$$?; cat bin/test-kill.log; exit $$((unraced + killed))
 
