@@ -89,7 +89,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"dead-letters", "market_maker", ""}, "list\nreplay\ndiscard\nexport\n:4\n"},
 		{[]string{"dead-letters", "market_maker", "replay", ""}, "dl1\n"},
 		{[]string{"delete", "market_maker", "--state", ""}, "keep\ndelete\n:4\n"},
-		{[]string{"tail", "--topics", ""}, "outputs\nfirings\nhealth\nstate\n:4\n"},
+		{[]string{"tail", "--topics", ""}, "outputs\nfirings\nhealth\nstate\nsummary\n:4\n"},
 		{[]string{"get", "-o", ""}, "table\nwide\njson\nyaml\n:4\n"},
 		{[]string{"explain", "unknown_f"}, "unknown_field\nunknown_function\n:4\n"},
 		{[]string{"get", "--server", "127.0.0.1:1", ""}, ":4\n"},
