@@ -66,6 +66,7 @@ type Core struct {
 	others    int64               // events of the input that other Cores take
 	failures  *fold.Failures      // of the fold; nil: it cannot fail
 	hands     fold.Handing        // the fold, if it is one
+	straight  *boundary.Boundary  // see Straight; nil: the next needs memory of its own
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
@@ -311,29 +312,6 @@ func (c *Core) Recycle() {
 	c.out = c.array[:0]
 }
 
-// One is what [Core.Drain] would hand over, where that is one boundary of a fold that keeps nothing, and nobody
-// restores what this Core does; nil otherwise. It is still here: [Core.OneGone] says that it was taken.
-func (c *Core) One() (*boundary.Boundary, *Mark) {
-	if len(c.out) != 1 || len(c.letters) > 0 || c.p.folds != nil || !c.ephemeral {
-		return nil, nil
-	}
-	return &c.out[0], &c.mark
-}
-
-// OneGone says that what One has given was handed over; with free, that nobody uses it any more.
-func (c *Core) OneGone(free bool) {
-	c.changed = false
-	if !free || c.p.spoils {
-		if free {
-			c.out[0] = spoiledBoundary()
-		}
-		c.out = c.out[1:]
-		return
-	}
-	c.out[0] = boundary.Boundary{}
-	c.out = c.out[:0]
-}
-
 func spoiledBoundary() boundary.Boundary {
 	return boundary.Boundary{Value: boundary.String("spoiled"), Key: "spoiled", Raw: []byte("spoiled")}
 }
@@ -349,6 +327,10 @@ func (c *Core) receive(now time.Time, ev *boundary.Event) {
 // moveTo makes pos the resume point of its stream. The zero position is none.
 func (c *Core) moveTo(pos boundary.Position) {
 	if pos.IsZero() {
+		return
+	}
+	if i := c.moved; !c.shared && i < len(c.mark.Positions) && c.mark.Positions[i].Stream == pos.Stream {
+		c.mark.Positions[i].Offset = pos.Offset
 		return
 	}
 	if c.shared {

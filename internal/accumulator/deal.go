@@ -147,12 +147,12 @@ func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 				return -1, false
 			}
 		}
-		return in.p.dealtBy.Shard(in.keys.text, n), true
+		return in.p.dealtBy.Shard(in.keys.bytes(), n), true
 	case in.p.folds == nil:
 		if !d.passed(ev) || in.keys.write() != nil {
 			return -1, false
 		}
-		return in.p.dealtBy.Shard(in.keys.text, n), false
+		return in.p.dealtBy.Shard(in.keys.bytes(), n), false
 	case d.vouches != nil:
 		if _, keep, bad := in.value(ev); bad != nil || !keep {
 			return -1, false
@@ -213,7 +213,7 @@ func (d *Dealer) grouped(n int) int {
 	if d.made.findFields() != nil || d.made.write() != nil {
 		return -1
 	}
-	return d.in.p.dealtBy.Shard(d.made.text, n)
+	return d.in.p.dealtBy.Shard(d.made.bytes(), n)
 }
 
 // ShardOf is the shard, of n, of the group with a key.

@@ -114,7 +114,7 @@ func (in *intake) value(ev *boundary.Event) (v boundary.Value, keep bool, bad *B
 			return v, false, nil
 		}
 	}
-	if in.made == nil && p.emitWhole == nil && !p.looksOnly {
+	if p.lends && in.made == nil && p.emitWhole == nil && !p.looksOnly {
 		v = in.keep(v) // the event itself is handed on
 	}
 	if p.places {

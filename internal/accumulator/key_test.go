@@ -176,8 +176,8 @@ func TestM13KeysOfTextsAreKept(t *testing.T) {
 			k.parts[0] = boundary.String(text)
 			got, bad := k.key()
 			want := boundary.KeyOf(boundary.String(text))
-			if bad != nil || got != want || string(k.text) != string(want) {
-				t.Fatalf("the key of %q is %s (%s), want %s: %v", text, got, k.text, want, bad)
+			if bad != nil || got != want || string(k.bytes()) != string(want) {
+				t.Fatalf("the key of %q is %s (%s), want %s: %v", text, got, k.bytes(), want, bad)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (t *Taker) decode(ev *boundary.Event, out *Taken) {
 func (t *Taker) deal(out *Taken) {
 	in := t.d.in
 	if in.p.folds == nil {
-		out.Shard, out.Vouched = int32(in.p.dealtBy.Shard(in.keys.text, t.shards)), in.p.side
+		out.Shard, out.Vouched = int32(in.p.dealtBy.Shard(in.keys.bytes(), t.shards)), in.p.side
 		return
 	}
 	out.Shard = int32(max(t.d.grouped(t.shards), 0))

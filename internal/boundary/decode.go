@@ -208,8 +208,11 @@ func (d *Decoder) fields(slots []Value, s string, i int) (count, filled, end int
 	sc, l := &d.scanner, &d.layout
 	start := i
 	sc.Enter()
-	for l.at(s, i, count) {
+	for count < len(l.fields) {
 		f := &l.fields[count]
+		if !f.at(s, i) {
+			break
+		}
 		i = sc.Space(i + len(f.text))
 		if f.slot < 0 {
 			i = sc.Skip(i)

@@ -23,6 +23,19 @@ type layout struct {
 type expected struct {
 	text string // from the end of the value before up to the value: `,"bid":`
 	slot int    // -1: none
+	// first are the first eight bytes of the text, or as many as it has, which mask tells; last the last eight.
+	first, mask, last uint64
+}
+
+func newExpected(text string, slot int) expected {
+	f := expected{text: text, slot: slot, mask: ^uint64(0)}
+	if n := len(text); n < 8 {
+		f.mask >>= 8 * (8 - n)
+		f.first = rawjson.Load64(text+"\x00\x00\x00\x00\x00\x00\x00\x00", 0)
+	} else {
+		f.first, f.last = rawjson.Load64(text, 0), rawjson.Load64(text, n-8)
+	}
+	return f
 }
 
 const (
@@ -34,13 +47,14 @@ const (
 	layoutBytes  = 16 << 10
 )
 
-// at reports whether the n-th field is the expected one at i.
-func (l *layout) at(s string, i, n int) bool {
-	if n >= len(l.fields) {
-		return false
+// at reports whether the field is what stands at i.
+func (f *expected) at(s string, i int) bool {
+	size := len(f.text)
+	if len(s)-i < 8 || size > 16 { // the end of a short text, or a long name
+		return len(s)-i >= size && s[i:i+size] == f.text
 	}
-	text := l.fields[n].text
-	return len(s)-i >= len(text) && s[i:i+len(text)] == text
+	return rawjson.Load64(s, i)&f.mask == f.first &&
+		(size <= 8 || len(s)-i >= size && rawjson.Load64(s, i+size-8) == f.last)
 }
 
 // name is the name of the n-th field.
@@ -83,7 +97,7 @@ func (l *layout) learn(sc *rawjson.Scanner, s string, start int, shape *Shape) {
 		if !ok {
 			slot = -1
 		}
-		l.fields[i] = expected{all[:n], slot}
+		l.fields[i] = newExpected(all[:n], slot)
 		l.loose = l.loose || n != len(names[i])+len(`,"":`)
 		all = all[n:]
 	}

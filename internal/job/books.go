@@ -48,6 +48,11 @@ func (r *runner) count() {
 	v := r.g.Core().Look()
 	r.stats.Epochs = v.Epoch
 	r.countEpochs(&v)
+	for o, to := range r.cfg.Sinks {
+		if to == nil { // it was given no messages, which are counted as they come
+			r.stats.Outputs += v.Emitted[o]
+		}
+	}
 	for i := range v.Inputs {
 		var late accumulator.Lateness
 		if l, ok := r.g.LateDrops(i); ok {

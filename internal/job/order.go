@@ -90,6 +90,24 @@ func (r heads) Trails(int) (next int64, ok bool) { return 0, false }
 // Begin implements [drive.Events].
 func (r heads) Begin() (time.Time, bool) { return Start(), true }
 
+// step folds the event of input i that was read, which is an instant of its own.
+func (r *runner) step(at time.Time, i int) error {
+	if h := &r.heads[i]; h.taken != nil && h.bad == nil && r.front == nil {
+		passed, counted := r.g.Pass(at, i, h.ev, h.taken), r.counted()
+		if passed != nil || counted != nil {
+			return errors.Join(counted, passed)
+		}
+		return nil
+	}
+	if err := r.g.AdvanceTo(at); err != nil {
+		return err
+	}
+	if added, stepped := r.add(i), r.g.Step(); added != nil || stepped != nil {
+		return errors.Join(added, stepped)
+	}
+	return nil
+}
+
 // inTurn takes one event of each input in turn, where none has a time; each is an instant of its own.
 func (r *runner) inTurn() error {
 	for i := range r.heads {
@@ -97,7 +115,7 @@ func (r *runner) inTurn() error {
 			return err
 		}
 	}
-	start := Start()
+	at := Start()
 	for more := true; more; {
 		more = false
 		for i := range r.heads {
@@ -105,12 +123,10 @@ func (r *runner) inTurn() error {
 				continue
 			}
 			more = true
-			if err := r.g.AdvanceTo(start.Add(Step * time.Duration(r.stats.Events))); err != nil {
+			if err := r.step(at, i); err != nil {
 				return err
 			}
-			if added, stepped := r.add(i), r.g.Step(); added != nil || stepped != nil {
-				return errors.Join(added, stepped)
-			}
+			at = at.Add(Step)
 			if err := r.tellLetters(); err != nil {
 				return err
 			}

@@ -52,6 +52,12 @@ func (r *runner) stopAhead() {
 // read fetches input i's next event.
 func (r *runner) read(i int) error {
 	h := &r.heads[i]
+	if in := r.ahead[i]; in != nil {
+		if e, err := in.Next(); err == nil {
+			h.valid, h.ev, h.bad, h.taken = true, &e.Event, e.Bad, &e.Taken
+			return nil
+		}
+	}
 	h.valid, h.bad, h.taken = false, nil, nil
 	if r.cfg.Inputs[i] == nil {
 		return nil
@@ -74,9 +80,7 @@ func (r *runner) fetch(i int, h *head) error {
 		if err != nil {
 			return err
 		}
-		if h.ev, h.bad = &e.Event, e.Bad; e.Bad == nil {
-			h.taken = &e.Taken
-		}
+		h.ev, h.bad, h.taken = &e.Event, e.Bad, &e.Taken
 		return nil
 	}
 	h.ev = &h.own

@@ -22,6 +22,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/job/ahead"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/shard"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/timeline"
@@ -161,6 +162,13 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
 		r.deal(n, start)
 	}
+	if r.front == nil { // what shards put out is counted in their order
+		routes := make([]reactor.Route, len(cfg.Sinks))
+		for o, to := range cfg.Sinks {
+			routes[o].Unread = to == nil
+		}
+		r.g.Core().SetRoutes(routes)
+	}
 	r.readAhead()
 	err := run()
 	switch unread := (*unreadError)(nil); {
@@ -224,6 +232,11 @@ func (r *runner) add(i int) error {
 			r.g.Add(i, h.ev, true)
 		}
 	}
+	return r.counted()
+}
+
+// counted counts an event, and looks up now and then.
+func (r *runner) counted() error {
 	r.stats.Events++
 	if r.stats.Events%progressEvery == 0 {
 		if err := r.ctx.Err(); err != nil {

@@ -29,7 +29,8 @@ func (p Path) String() string { return [...]string{"direct", "outbox", "co-trans
 
 // Route is how one output's values leave.
 type Route struct {
-	Path Path
+	Path   Path
+	Unread bool // nobody takes them: they are counted, and no messages are made of them
 	// Table and Row are those of the RowSink of a co-transaction.
 	Table checkpoint.Table
 	Row   func(m *sink.Message) ([]boundary.Value, error)
@@ -71,6 +72,9 @@ func (c *Core) SetOutboxSeq(i int, seq int64) {
 // OutboxSeq is the last number of output i that the restored checkpoint covers. What a replay
 // has given out since is not in the store.
 func (c *Core) OutboxSeq(i int) int64 { return c.holds.base[i] }
+
+// SetRoutes says how the outputs' values leave, before the first does.
+func (c *Core) SetRoutes(routes []Route) { c.cfg.Routes = routes }
 
 // path is how output i's values leave.
 func (c *Core) path(i int) Path {

@@ -88,6 +88,10 @@ func (r *ring) oldest() int64 { return max(0, r.total-int64(len(r.slots))) }
 // what it emitted.
 func (c *Core) record(cause Cause, ran bool) *Record {
 	r := c.ring.next()
+	if c.ring.keep <= 0 && c.cfg.Observe == nil { // nobody reads more than the reply to a command has
+		c.jot(r, cause, ran)
+		return r
+	}
 	c.weigher.records -= r.held
 	r.held = 0
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
@@ -99,10 +103,18 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 		c.res.Count(&c.stats.Counts)
 		r.Emitted = append(r.Emitted, c.res.Emitted...)
 	}
-	if c.ring.keep > 0 || c.cfg.Observe != nil { // else nobody reads more than the reply to a command has
-		c.recordDetail(r, ran)
-	}
+	c.recordDetail(r, ran)
 	return r
+}
+
+// jot is record of what is read until the next epoch alone: what was emitted is the result's.
+func (c *Core) jot(r *Record, cause Cause, ran bool) {
+	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
+	r.Err, r.ErrCode, r.Degraded, r.Emitted = "", "", c.degradedNow(), nil
+	if ran {
+		c.res.Count(&c.stats.Counts)
+		r.Emitted = c.res.Emitted
+	}
 }
 
 // recordDetail notes what the cut holds and, when the plan ran, what the nodes did.

@@ -210,6 +210,10 @@ func (c *Core) release(rec *Record) {
 			c.hold(m)
 			continue
 		}
+		if c.cfg.Routes != nil && c.cfg.Routes[e.Output].Unread {
+			c.holds.number(e.Output)
+			continue
+		}
 		n := len(c.out)
 		if n < cap(c.out) {
 			c.out = c.out[:n+1] // what lies there is zero: see ResetReleased

@@ -81,42 +81,43 @@ func (c *Calls) Add(cells []Cell, at int64, args []boundary.Value) {
 			s.n++
 			continue
 		}
-		v := args[f.x]
-		if x, float := v.FloatBits(); float && s.addFloat(f.fn, math.Float64frombits(x), v) {
-			continue
+		v := &args[f.x]
+		if x, float := v.FloatBits(); !float || !s.addFloat(f.fn, math.Float64frombits(x), v) {
+			s.addAny(f, at, args)
 		}
-		switch f.fn {
-		case fnFirst:
-			if s.n == 0 || at < s.i {
-				s.hold(v, at)
-			}
-			s.n++
-			continue
-		case fnLast:
-			if s.n == 0 || at >= s.i {
-				s.hold(v, at)
-			}
-			s.n++
-			continue
-		case fnCollect:
-			s.collect(v, at, f.limit)
-			continue
-		case fnMinBy, fnMaxBy:
-			s.addBy(f.fn, v, args[f.by], at)
-			continue
-		case fnTop:
-			s.addTop(v, args[f.by], at, f.limit)
-			continue
+	}
+}
+
+// addAny takes an event into a cell, whatever the function and its arguments.
+func (s *Cell) addAny(f *call, at int64, args []boundary.Value) {
+	v := args[f.x]
+	switch f.fn {
+	case fnFirst:
+		if s.n == 0 || at < s.i {
+			s.hold(v, at)
 		}
+		s.n++
+	case fnLast:
+		if s.n == 0 || at >= s.i {
+			s.hold(v, at)
+		}
+		s.n++
+	case fnCollect:
+		s.collect(v, at, f.limit)
+	case fnMinBy, fnMaxBy:
+		s.addBy(f.fn, v, args[f.by], at)
+	case fnTop:
+		s.addTop(v, args[f.by], at, f.limit)
+	default:
 		if !v.IsNull() {
 			s.add(f, v)
 		}
 	}
 }
 
-// addFloat is add for what most events bring to most functions: x, which is v. It is false, and has done nothing, for
+// addFloat is add for what most events bring to most functions: x, which is *v. It is false, and has done nothing, for
 // every other.
-func (s *Cell) addFloat(fn function, x float64, v boundary.Value) bool {
+func (s *Cell) addFloat(fn function, x float64, v *boundary.Value) bool {
 	switch fn {
 	case fnSum, fnMean:
 		s.sumFloat(x)
@@ -126,7 +127,7 @@ func (s *Cell) addFloat(fn function, x float64, v boundary.Value) bool {
 			return false
 		}
 		if y := math.Float64frombits(bits); fn == fnMin && x < y || fn == fnMax && x > y {
-			s.v = v
+			s.v = *v
 		}
 	default:
 		return false

@@ -58,7 +58,7 @@ func AppendString(dst []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
-			m := special(load64(s, i))
+			m := special(Load64(s, i))
 			i += bits.TrailingZeros64(m) / 8
 			if m == 0 {
 				continue

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -22,7 +23,7 @@ func float(f float64) Number { return Number{Bits: math.Float64bits(f), Float: t
 // written back as another. (9223372036854775807 is an int, 18446744073709552000 is a float
 // as JavaScript writes it, 18446744073709551615 is neither.)
 func ReadNumber(s string, i int) (n Number, end int, ok bool) {
-	if n, end, ok = Short(s, i); ok {
+	if n, end, _ = few(s, i); end > 0 {
 		return n, end, true
 	}
 	long := scanNumeral(s, i)
@@ -36,13 +37,33 @@ func ReadNumber(s string, i int) (n Number, end int, ok bool) {
 // Short is ReadNumber for a number that is written canonically, and is short enough for
 // its digits to be exact: nearly all numbers there are. For others it is not ok.
 func Short(s string, i int) (n Number, end int, ok bool) {
+	if n, end, ok = few(s, i); !ok {
+		return Number{}, 0, false
+	}
+	return n, end, true
+}
+
+// few is ReadNumber of a number that is short enough for its digits to be exact, and says whether it is written
+// canonically. The end is 0 for every other.
+func few(s string, i int) (n Number, end int, canonical bool) {
 	first := i
 	if s[i] == '-' {
 		first++
 	}
 	mant, point := uint64(0), first
-	if last := first + 7; last < len(s) && s[last]-'0' <= 9 {
-		mant, point = eight(s, first)
+	if len(s)-first >= 8 {
+		w := Load64(s, first)
+		others := noDigits(w)
+		if others == 0 {
+			mant, point = merge(w), first+8
+		} else if all, places, size := decimal(w, others); places > 0 {
+			f := float64(merge(all)) / powers[places]
+			if first > i {
+				f = -f
+			}
+			end = first + size
+			return float(f), end, isShortest(s, end, f)
+		}
 	}
 	mant, point = digits(s, point, mant)
 	whole := point - first
@@ -62,14 +83,48 @@ func Short(s string, i int) (n Number, end int, ok bool) {
 	mant, end = digits(s, point+1, mant)
 	places := end - point - 1
 	// Up to 15 digits survive the way through a float unchanged.
-	if places == 0 || whole+places > 15 || s[end-1] == '0' || end < len(s) && s[end]|0x20 == 'e' {
+	if places == 0 || whole+places > 15 || end < len(s) && s[end]|0x20 == 'e' {
 		return Number{}, 0, false
 	}
 	f := float64(mant) / powers[places]
 	if first > i {
 		f = -f
 	}
-	return float(f), end, f >= 1e-6 || f <= -1e-6 // less is written with an exponent
+	return float(f), end, isShortest(s, end, f)
+}
+
+// isShortest says that the float f, written with a point up to end, could not be written shorter, nor would be written
+// with an exponent.
+func isShortest(s string, end int, f float64) bool {
+	return s[end-1] != '0' && (f >= 1e-6 || f <= -1e-6)
+}
+
+// decimal are the digits of a positive number with a point that ends within the eight bytes w, as most prices do, how
+// many of them are behind the point, and the size of all: places is 0 for every other.
+func decimal(w, others uint64) (all uint64, places, size int) {
+	point := bits.TrailingZeros64(others) &^ 7 // where it is, in bits
+	end := bits.TrailingZeros64(others&^(0xff<<(point&63))) &^ 7
+	if point == 0 || end < point+16 || end == 64 || byte(w>>(point&63)) != '.' || byte(w>>(end&63))|0x20 == 'e' ||
+		byte(w) == '0' && point > 8 {
+		return 0, 0, 0
+	}
+	whole := w & (1<<(point&63) - 1)
+	fraction := w >> ((point + 8) & 63) & (1<<((end-point-8)&63) - 1)
+	return (whole | fraction<<(point&63)) << ((72 - end) & 63), (end-point)/8 - 1, end / 8
+}
+
+// noDigits marks the bytes that are no digits, the first of them lowest. Behind the first that is neither a digit nor
+// a point it may be wrong.
+func noDigits(w uint64) uint64 {
+	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	return (w&high ^ zeros) | ((w+0x0606060606060606)&high ^ zeros)
+}
+
+// merge is the number of eight digits, the first of them lowest; what is no digit but 0 stands for one.
+func merge(w uint64) uint64 {
+	w = (w & 0x0f0f0f0f0f0f0f0f) * (1<<8*10 + 1) >> 8
+	w = (w & 0x00ff00ff00ff00ff) * (1<<16*100 + 1) >> 16
+	return (w & 0x0000ffff0000ffff) * (1<<32*10000 + 1) >> 32
 }
 
 // numeral is the text of one JSON number, taken apart.
@@ -123,21 +178,6 @@ func digits(s string, i int, mant uint64) (uint64, int) {
 		mant = mant*10 + uint64(s[i]-'0')
 	}
 	return mant, i
-}
-
-// eight is digits of no more than the next eight, and of none where they are not all digits: two, four and eight of
-// them are put together at a time.
-func eight(s string, i int) (mant uint64, end int) {
-	s = s[i : i+8]
-	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
-	if w&high != zeros || (w+0x0606060606060606)&high != zeros {
-		return 0, i
-	}
-	w = (w & 0x0f0f0f0f0f0f0f0f) * (1<<8*10 + 1) >> 8
-	w = (w & 0x00ff00ff00ff00ff) * (1<<16*100 + 1) >> 16
-	return (w & 0x0000ffff0000ffff) * (1<<32*10000 + 1) >> 32, i + 8
 }
 
 // exponent reads what stands after the e, at i.

@@ -170,9 +170,52 @@ func TestEightDigits(t *testing.T) {
 		if ok && end == point && n != integer(int64(mant)) {
 			t.Fatalf("%q: got %v, want %d", text, n, mant)
 		}
-		long, i := eight(text, 0)
-		if i > 0 && (i > point || strconv.FormatUint(long, 10) != text[:8]) || i == 0 && point >= 8 {
-			t.Fatalf("%q: got %d up to %d", text, long, i)
+		w := Load64(text, 0)
+		if all := noDigits(w) == 0; all != (point >= 8) || all && strconv.FormatUint(merge(w), 10) != text[:8] {
+			t.Fatalf("%q: the first eight are digits: %v, %d", text, all, merge(w))
 		}
+	}
+}
+
+// A number with a point that is read at once is what it is when its digits are read one by one, whatever follows it,
+// and every other is left to that.
+func TestDecimals(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	found := 0
+	for range 200_000 {
+		text := strconv.Itoa(r.IntN(10 << r.IntN(20)))
+		if r.IntN(8) == 0 {
+			text = "0" + text
+		}
+		if text += "."; r.IntN(16) > 0 {
+			text += strconv.Itoa(r.IntN(10 << r.IntN(20)))
+		}
+		tails := []string{",", "}", "e1", "E-2", ".5", "\xb5", "\xfa9", "x", " ", "-", "/", ":"}
+		tail := tails[r.IntN(len(tails))] + "7.25,\"a\":1"
+		whole := strings.TrimRight(text, "0123456789")
+		w := Load64(text+tail, 0)
+		all, places, size := decimal(w, noDigits(w))
+		ok := places > 0
+		if fits := len(text) < 8 && tail[0]|0x20 != 'e' && text[len(text)-1] != '.' &&
+			(text[0] != '0' || len(whole) == 2); ok != fits {
+			t.Fatalf("%q: ok is %v, want %v", text+tail, ok, fits)
+		}
+		f := float64(merge(all)) / powers[places]
+		if want, err := strconv.ParseFloat(text, 64); ok && (err != nil || f != want || size != len(text)) {
+			t.Fatalf("%q: got %v of %d bytes, want %v", text+tail, f, size, want)
+		}
+		n, end, canonical := few(text+tail, 0)
+		short, at, isShort := Short(text+tail, 0)
+		if ok && (n != float(f) || end != size || canonical != (text[len(text)-1] != '0' && f >= 1e-6)) ||
+			isShort != canonical || isShort && (short != n || at != end) {
+			t.Fatalf("%q: got %v up to %d, %v; short %v up to %d, %v", text+tail, n, end, canonical, short, at, isShort)
+		}
+		if ok {
+			found++
+		}
+	}
+	if found < 10_000 {
+		t.Errorf("only %d of them are read at once", found)
 	}
 }

@@ -171,15 +171,19 @@ func (sc *Scanner) scalar(i int) int {
 
 // Number reads the number at i, where a digit or a minus stands.
 func (sc *Scanner) Number(i int) (Number, int) {
-	if n, end, ok := Short(sc.s, i); ok {
+	n, end, canonical := few(sc.s, i)
+	if canonical {
+		return n, end
+	}
+	sc.loose = i
+	if end > 0 {
 		return n, end
 	}
 	return sc.anyNumber(i)
 }
 
-// anyNumber is Number for the others, none of which is canonical.
+// anyNumber is Number for those that are not short.
 func (sc *Scanner) anyNumber(i int) (Number, int) {
-	sc.loose = i
 	n, end, ok := ReadNumber(sc.s, i)
 	switch {
 	case end == 0:

@@ -11,7 +11,7 @@ func (sc *Scanner) Text(i int) int {
 	i++
 	for {
 		for i+8 <= len(s) {
-			if m := special(load64(s, i)); m != 0 {
+			if m := special(Load64(s, i)); m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}
@@ -39,8 +39,8 @@ func (sc *Scanner) Text(i int) int {
 	}
 }
 
-// load64 is the eight bytes of s from i, the first of them lowest.
-func load64(s string, i int) uint64 {
+// Load64 is the eight bytes of s from i, the first of them lowest.
+func Load64(s string, i int) uint64 {
 	b := s[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56

@@ -22,7 +22,7 @@ func skipSpace(s string, i int) int {
 func skipString(s string, i int) (end int, escaped bool) {
 	for i++; ; i += 2 {
 		for i+8 <= len(s) {
-			if m := quoteOrSlash(load64(s, i)); m != 0 {
+			if m := quoteOrSlash(Load64(s, i)); m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}

@@ -117,6 +117,12 @@ func (p *Program) Bind(name int, s *boundary.Shape) {
 
 // Eval evaluates the program. The error is [ErrAbsent] or an [*Error].
 func (p *Program) Eval(e *Env) (boundary.Value, error) {
+	// Most of what is asked for by itself is one field.
+	if r := p.code.read; r != nil && r.shape != nil && r.name < len(e.Values) {
+		if at := e.Values[r.name].SlotAt(r.shape, r.slot); at != nil && !at.IsAbsent() {
+			return *at, nil
+		}
+	}
 	if len(e.Values) < p.width || len(e.vars) < p.locals {
 		if err := p.prepare(e); err != nil {
 			return boundary.Value{}, err

@@ -1,24 +1,25 @@
 // Package ahead reads the inputs of a bounded run ahead of their being folded, on cores of their own, and hands their
 // events over in the order of the input.
 //
-//	                ┌─ decoder ─┐
-//	reader ─ block ─┼─ decoder ─┼─ block ─▶ Next
-//	                └─ decoder ─┘
+//	         ┌─ decoder ─┐
+//	source ──┼─ decoder ─┼─ block ─▶ Next
+//	         └─ decoder ─┘
 //
-// A reader cuts an input into blocks of events, as it stands there: it unpacks, finds lines, makes objects of CSV. The
-// decoders do with the events of a block what is the same whatever came before them ([accumulator.Taker]). Next
-// takes block after block in the order in which they were cut, so that an event, an event that cannot be read and
-// what ends the input stand where they stand without all this.
+// The decoders take turns at the source. Whose turn it is cuts a block of events, as it stands there: it unpacks, finds
+// lines, makes objects of CSV. Then it lets the next one cut, and does with the events of its block what is the same
+// whatever came before them ([accumulator.Taker]), while it has them in its caches still. Next takes block after block
+// in the order in which they were cut, so that an event, an event that cannot be read and what ends the input stand
+// where they stand without all this.
 //
 // # What is held
 //
 // There are so many blocks and no more, and a block has at most so many events and, but for its last event, so many
 // bytes: what is held does not grow with the input, nor with how slowly it is taken. A block is handed over as it is
-// when its reader would have to wait for more.
+// where its decoder would have to wait for more.
 //
 // # Concurrency
 //
-// An [Input] belongs to one goroutine. It starts one that reads and some that decode; Stop ends and joins them.
+// An [Input] belongs to one goroutine. It starts those that decode; Stop ends and joins them.
 package ahead
 
 import (
@@ -35,8 +36,8 @@ import (
 const (
 	blockEvents = 512
 	blockBytes  = 128 << 10
-	spareBlocks = 5 // beside those that are decoded: one is cut, one is taken, one is between them, and two more
-	spentBlocks = 3 // are given back at a time: a reader that waits for room is not woken for each of them
+	spareBlocks = 5 // beside those that are decoded: one is taken, and four are between
+	spentBlocks = 3 // are given back at a time: who waits for room is not woken for each of them
 )
 
 // Source is one input's events in order; see [job.Reader]. It is called by one goroutine at a time.
@@ -64,56 +65,70 @@ type Event struct {
 
 // block is some events of an input, one after the other.
 type block struct {
-	events  []Event
-	bytes   int
-	err     error         // what ends the input after them; nil: it goes on
-	decoded chan struct{} // has room for one: a decoder never waits
+	events []Event
+	bytes  int
+	err    error // what ends the input after them; nil: it goes on
+	number int   // which block of the input it is, from 0
 }
 
-// add adds an event. What was made of the one that stood there before is overwritten when it is decoded.
-func (b *block) add(ev *boundary.Event, bad *accumulator.BadEvent) {
+// next is where the block's next event goes, which is none of it until [block.add]. What was made of the one that stood
+// there before is overwritten when it is decoded.
+func (b *block) next() *Event {
 	n := len(b.events)
-	if n < cap(b.events) {
-		b.events = b.events[:n+1]
-	} else {
-		b.events = append(b.events, Event{})
+	if n == cap(b.events) {
+		b.events = append(b.events, Event{})[:n]
 	}
-	e := &b.events[n]
-	e.Event, e.Bad = *ev, bad
+	return &b.events[:n+1][n]
 }
+
+// add takes in what stands where the next event goes.
+func (b *block) add(bad *accumulator.BadEvent) {
+	n := len(b.events)
+	b.events = b.events[:n+1]
+	b.events[n].Bad = bad
+	b.bytes += len(b.events[n].Raw)
+}
+
+func (b *block) full() bool { return len(b.events) >= blockEvents || b.bytes >= blockBytes }
 
 // Input is an input that is read ahead.
 type Input struct {
 	src     Source
+	liner   Liner           // src, if it is one
 	ctx     context.Context // of Read's caller, and ended by Stop
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	free  chan *block // these three have room for all blocks
-	work  chan *block // to be decoded
-	ready chan *block // in the order of the input
+	free    chan *block   // has room for all blocks
+	decoded []chan *block // by the number of the block, over and over: there is never another one for a place
+	turn    chan struct{} // has room for one: who is in it cuts
 
-	block *block   // that Next is at
+	// What Next is at.
+	block *block
 	at    int      // which of its events is the next
+	taken int      // blocks
 	spent []*block // taken, and not given back
 
-	cut *block // the reader's, which is being filled
+	// What whose turn it is works on.
+	cut   *block // which is being filled; nil for none
+	by    *accumulator.Taker
+	count int  // blocks that have been cut
+	ended bool // there is no more
 }
 
 // Read begins to read src; there is a decoder for each of the takers, which are its own from then on.
 func Read(ctx context.Context, src Source, takers []*accumulator.Taker) *Input {
 	n := len(takers) + spareBlocks
-	in := &Input{
-		src: src, free: make(chan *block, n), work: make(chan *block, n), ready: make(chan *block, n),
-	}
+	in := &Input{src: src, free: make(chan *block, n), turn: make(chan struct{}, 1)}
+	in.liner, _ = src.(Liner)
 	in.ctx, in.cancel = context.WithCancel(ctx)
 	for range n {
-		in.free <- &block{decoded: make(chan struct{}, 1)}
+		in.free <- &block{}
+		in.decoded = append(in.decoded, make(chan *block, 1))
 	}
 	if w, ok := src.(Waiter); ok {
-		w.BeforeRead(func() { in.hand() })
+		w.BeforeRead(in.before)
 	}
-	in.running.Go(in.read)
 	for _, t := range takers {
 		in.running.Go(func() { in.decode(t) })
 	}
@@ -123,6 +138,15 @@ func Read(ctx context.Context, src Source, takers []*accumulator.Taker) *Input {
 // Next is the next event, good until the next call. What ends the input ends it after all its events: io.EOF, or the
 // error of its source.
 func (in *Input) Next() (*Event, error) {
+	if b := in.block; b != nil && in.at < len(b.events) {
+		in.at++
+		return &b.events[in.at-1], nil
+	}
+	return in.nextBlock()
+}
+
+// nextBlock is Next where the block is used up.
+func (in *Input) nextBlock() (*Event, error) {
 	for {
 		if b := in.block; b != nil {
 			if in.at < len(b.events) {
@@ -140,18 +164,12 @@ func (in *Input) Next() (*Event, error) {
 				in.spent = in.spent[:0]
 			}
 		}
-		var b *block
 		select {
-		case b = <-in.ready:
+		case in.block = <-in.decoded[in.taken%len(in.decoded)]:
+			in.taken, in.at = in.taken+1, 0
 		case <-in.ctx.Done():
 			return nil, context.Cause(in.ctx)
 		}
-		select {
-		case <-b.decoded:
-		case <-in.ctx.Done():
-			return nil, context.Cause(in.ctx)
-		}
-		in.block, in.at = b, 0
 	}
 }
 
@@ -164,37 +182,57 @@ func (in *Input) Stop() {
 	in.running.Wait()
 }
 
-// read cuts the input into blocks.
-func (in *Input) read() {
-	defer close(in.work)
-	liner, _ := in.src.(Liner)
-	var ev boundary.Event // not of the block: to get one may hand over the block that there is
+// decode cuts blocks and makes of their events what can be made of them, until there are none.
+func (in *Input) decode(t *accumulator.Taker) {
 	for {
-		err := in.src.Next(&ev)
-		bad, isBad := (*accumulator.BadEvent)(nil), false
+		select {
+		case in.turn <- struct{}{}:
+		case <-in.ctx.Done():
+			return
+		}
+		b := in.fill(t)
+		<-in.turn
+		if b == nil {
+			return
+		}
+		in.make(b, t)
+	}
+}
+
+// fill cuts a block; nil: there are no more.
+func (in *Input) fill(t *accumulator.Taker) *block {
+	in.by = t
+	for !in.ended && in.ctx.Err() == nil && in.room() {
+		e := in.cut.next()
+		err := in.src.Next(&e.Event)
+		var bad *accumulator.BadEvent
 		if err != nil {
+			var isBad bool
 			if bad, isBad = errors.AsType[*accumulator.BadEvent](err); !isBad {
-				in.end(err)
-				return
+				in.ended = in.room()
+				if in.ended {
+					in.cut.err = err
+					return in.take()
+				}
+				return nil
 			}
 		}
-		if liner != nil { // nothing is resumed after a bounded run: where an event came from is for people
-			ev.Pos = boundary.Position{Offset: liner.Line()}
+		if in.liner != nil { // nothing is resumed after a bounded run: where an event came from is for people
+			e.Pos = boundary.Position{Offset: in.liner.Line()}
 		} else {
-			ev.Pos = boundary.Position{}
+			e.Pos = boundary.Position{}
 		}
-		if !in.room() {
-			return
+		if in.cut == nil { // it was handed over before this event was there
+			if !in.room() {
+				return nil
+			}
+			in.cut.next().Event = e.Event
 		}
-		b := in.cut
-		b.add(&ev, bad)
-		if b.bytes += len(ev.Raw); len(b.events) >= blockEvents || b.bytes >= blockBytes {
-			in.hand()
-		}
-		if in.ctx.Err() != nil {
-			return
+		if in.cut.add(bad); in.cut.full() {
+			return in.take()
 		}
 	}
+	return nil
 }
 
 // room has a block for the next event; false: the reading has been ended.
@@ -212,34 +250,29 @@ func (in *Input) room() bool {
 	}
 }
 
-// hand hands over what has been cut.
-func (in *Input) hand() {
-	if b := in.cut; b != nil {
-		in.cut = nil
-		in.ready <- b
-		in.work <- b
+// take takes the block that has been cut.
+func (in *Input) take() *block {
+	b := in.cut
+	b.number, in.cut, in.count = in.count, nil, in.count+1
+	return b
+}
+
+// before hands over what has been cut before more is read, for that may last.
+func (in *Input) before() {
+	if in.cut != nil && len(in.cut.events) > 0 {
+		in.make(in.take(), in.by)
 	}
 }
 
-// end hands over the last block.
-func (in *Input) end(err error) {
-	if in.room() {
-		in.cut.err = err
-		in.hand()
+// make makes of the events of a block what can be made of them, and hands it over.
+func (in *Input) make(b *block, t *accumulator.Taker) {
+	if in.ctx.Err() != nil {
+		return // nobody waits for it
 	}
-}
-
-// decode makes of the events of blocks what can be made of them, until there are no blocks.
-func (in *Input) decode(t *accumulator.Taker) {
-	for b := range in.work {
-		if in.ctx.Err() != nil {
-			continue // nobody waits for them
+	for i := range b.events {
+		if e := &b.events[i]; e.Bad == nil {
+			t.Take(&e.Event, &e.Taken)
 		}
-		for i := range b.events {
-			if e := &b.events[i]; e.Bad == nil {
-				t.Take(&e.Event, &e.Taken)
-			}
-		}
-		b.decoded <- struct{}{}
 	}
+	in.decoded[b.number%len(in.decoded)] <- b
 }

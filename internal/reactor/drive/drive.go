@@ -118,6 +118,9 @@ func (d *Drive) Time() time.Time {
 	return d.now
 }
 
+// Present is the time that the clock was set to last.
+func (d *Drive) Present() time.Time { return d.now }
+
 // Begin has engine time begin, and reports whether it had not.
 func (d *Drive) Begin(at time.Time) bool {
 	if !d.Time().IsZero() { // this looks at the core's time, which a command may have moved

@@ -24,6 +24,7 @@ type Table[C Cell] struct {
 	seed  maphash.Seed
 	parts *[tableParts]part[C] // nil while there was no key: a graph without keys needs none
 	n     int
+	last  C // that was found last, for events of a key come one after the other; nil for none
 }
 
 // tableParts is a power of two: with a million keys a part has four thousand, and moves in microseconds.
@@ -54,6 +55,9 @@ func (t *Table[C]) part(key boundary.Key) (*part[C], uint32) {
 
 // Get is the cell of a key; nil when there is none.
 func (t *Table[C]) Get(key boundary.Key) (none C) {
+	if t.last != none && t.last.TableKey() == key {
+		return t.last
+	}
 	if t.n == 0 {
 		return none
 	}
@@ -61,7 +65,11 @@ func (t *Table[C]) Get(key boundary.Key) (none C) {
 	if p.n == 0 {
 		return none
 	}
-	return p.cells[p.find(key, hash)]
+	k := p.cells[p.find(key, hash)]
+	if k != none {
+		t.last = k
+	}
+	return k
 }
 
 // find is the place where a key is, or would be.
@@ -121,6 +129,7 @@ func (t *Table[C]) Remove(key boundary.Key) {
 	if p.cells[gap] == none {
 		return
 	}
+	t.last = none
 	for i := (gap + 1) & mask; p.cells[i] != none; i = (i + 1) & mask {
 		home := int(p.hashes[i]) & mask
 		if (i-home)&mask >= (i-gap)&mask { // it may stand at the gap, which is not before its home
