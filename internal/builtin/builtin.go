@@ -121,6 +121,7 @@ type lists struct {
 	sinks    []Sink
 	nodes    []Node
 	declared spec.Kinds
+	alike    alike
 }
 
 // Keep has k make its lists of kinds once, and not for every declaration. Nothing of k changes from then on.
@@ -237,8 +238,16 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.lists().nodes}
 	o.Stop = k.stop
 	u, diags := compile.Graph(g, o)
+	passes := append([]spec.Diagnostics{diags}, k.check(g)...) // joined once: each part may have a mistake
+	if diags = compile.Merge(passes...); len(diags) > 0 {
+		return nil, diags
+	}
+	return u, nil
+}
+
+// check is what the kinds of sources and sinks have to say of a declaration.
+func (k *Kinds) check(g *spec.Graph) (passes []spec.Diagnostics) {
 	vars, _ := compile.Variables(g)
-	passes := []spec.Diagnostics{diags} // joined once: a long declaration may have a mistake in each part
 	for i := range g.Accumulators {
 		if k.stop != nil && k.stop() {
 			break
@@ -257,10 +266,7 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 			passes = append(passes, described.Check(s.Config, k.output(g, i, vars)))
 		}
 	}
-	if diags = compile.Merge(passes...); len(diags) > 0 {
-		return nil, diags
-	}
-	return u, nil
+	return passes
 }
 
 // Check looks at what a declaration names outside of the daemon, and says what does not fit.
@@ -338,6 +344,10 @@ func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.U
 		own.Keep()
 		k = &own
 	}
+	like, graph := likenessOf(document, name)
+	if u := k.share(like, graph, name, tenant); u != nil {
+		return u, nil
+	}
 	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Tenant: tenant,
 		Resolve: k.access(name).Resolve})
 	if g == nil {
@@ -355,5 +365,6 @@ func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.U
 	if diags = compile.Merge(diags, more); len(diags) > 0 {
 		return nil, g.Noted(diags)
 	}
+	k.lists().alike.keep(like, graph, u)
 	return u, nil
 }

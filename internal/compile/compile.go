@@ -36,6 +36,14 @@ type Unit struct {
 	stages []stage.Declared
 	nodes  []kind.Node
 	plain  bool
+	like   *Unit // whose parts it shares, which is there for others as long; nil: its own
+}
+
+// Of is the unit of a graph that differs from u's in its name, its file and its tenant alone; all else is shared.
+func (u *Unit) Of(g *spec.Graph) *Unit {
+	of := *u
+	of.Spec, of.Plan, of.like = g, u.Plan.Of(g.Name, g.Hash), u
+	return &of
 }
 
 // Options is how to compile. The zero Options are what a daemon wants.

@@ -149,6 +149,13 @@ type boundProgram struct {
 	name    int
 }
 
+// Of is the plan of a graph that differs from p's in its name alone; all else is shared.
+func (p *Plan) Of(name, hash string) *Plan {
+	of := *p
+	of.name, of.hash = name, hash
+	return &of
+}
+
 // Inputs are the inputs in declaration order. The slice is the plan's: read only.
 func (p *Plan) Inputs() []Input { return p.inputs }
 

@@ -101,6 +101,14 @@ type Graph struct {
 // written at the anchor. It answers with the same list.
 func (g *Graph) Noted(ds Diagnostics) Diagnostics { return decode.Noted(ds, g.anchors) }
 
+// Named is a declaration that differs from g in its name, its file and its tenant alone; all else is shared.
+func (g *Graph) Named(name, file, tenant string) *Graph {
+	of := *g
+	of.Name, of.File, of.Tenant = name, file, tenant
+	of.Hash = of.Fingerprint()
+	return &of
+}
+
 // Var is a constant of the graph. Value is what the document holds: nil, bool,
 // int64, float64, string, []any or map[string]any of these.
 type Var struct {

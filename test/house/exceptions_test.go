@@ -17,7 +17,7 @@ var largePackages = []struct {
 	{"internal/graph", 5430, "0347"},
 	{"", 2830, "0285"},
 	{"internal/accumulator", 2730, "0323"},
-	{"internal/spec", 2720, "0309"},
+	{"internal/spec", 2730, "0324"},
 }
 
 // longFiles are the files beyond the limit, with a ceiling of their own.
