@@ -15,6 +15,7 @@ func undealt() map[string]string {
 	const refused = "such a graph is refused with shards"
 	return map[string]string{
 		"accumulators.*.from": refused,
+		"lanes.*.fixed_rate":  "a graph with keys has no lanes at a rate of their own",
 	}
 }
 
