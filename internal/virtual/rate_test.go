@@ -1,0 +1,39 @@
+package virtual_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// M23: what a node of a lane comes to at a tick is an event of the stage that it feeds, also where the tick sees
+// something new of an input that does not trigger. At the end of the input there is one tick more for what has waited.
+func TestM23TicksFeedStages(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: staged
+accumulators:
+  a: { strategy: sequential }
+  aside: { passive: true }
+  held: { from: beat }
+lanes: { l: { fixed_rate: { period: 10s } } }
+nodes:
+  beat: { expr: a, lane: l }
+  beside: { expr: 'aside ?? 0' }
+  fed: { expr: held * 10 }
+outputs:
+  fed: { from: fed, sink: { drop: {} } }
+  beside: { from: beside, emit: on_change, sink: { drop: {} } }
+`)
+	s.must(s.g.AdvanceTo(time.Unix(1, 0).UTC()))
+	s.push(0, "1")
+	s.push(1, "7")
+	s.must(s.g.AdvanceTo(time.Unix(12, 0).UTC()))
+	s.push(0, "2")
+	if got := strings.Join(s.out, "; "); got != "beside 0; beside 7; fed 10" {
+		t.Errorf("put out %s", got)
+	}
+	s.must(s.g.Close())
+	if got := strings.Join(s.out, "; "); got != "beside 0; beside 7; fed 10; fed 20" {
+		t.Errorf("at the end: put out %s", got)
+	}
+}
