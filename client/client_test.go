@@ -166,7 +166,7 @@ func TestRoutes(t *testing.T) {
 		{"pushEvents", "POST /v1/graphs/g/accumulators/a/events Idempotency-Key:k Content-Type:application/x-ndjson 1",
 			func() error { return only(c.PushOnce(ctx, "g", "a", []byte("1"), "k")) }},
 	}
-	tests = append(append(tests, tokenCalls(ctx, c)...), memberCalls(ctx, c)...)
+	tests = append(append(append(tests, tokenCalls(ctx, c)...), memberCalls(ctx, c)...), whyCalls(ctx, c)...)
 	covered := map[string]bool{}
 	for _, tt := range tests {
 		covered[tt.operation] = true

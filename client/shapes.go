@@ -84,6 +84,24 @@ type (
 	CutInput = api.CutInput
 	// NodeRecord is what a node did in an epoch.
 	NodeRecord = api.NodeRecord
+	// Why is why an epoch ran, and what has become of what it gave.
+	Why = api.Why
+	// WhyQuery says which epoch is asked about.
+	WhyQuery = api.WhyQuery
+	// WhyInput is what it read of an input.
+	WhyInput = api.WhyInput
+	// WhyGuard is what its guard read.
+	WhyGuard = api.WhyGuard
+	// WhyNode is what a node did, and why.
+	WhyNode = api.WhyNode
+	// WhyOutput is what an output gave, and where that is.
+	WhyOutput = api.WhyOutput
+	// WhyNot is why nothing comes.
+	WhyNot = api.WhyNot
+	// WhyNotQuery says whose silence is asked about.
+	WhyNotQuery = api.WhyNotQuery
+	// Because is one reason why nothing came of something.
+	Because = api.Because
 	// FireRequest is what a graph is fired with.
 	FireRequest = api.FireRequest
 	// FireResult is the epoch that came of it.

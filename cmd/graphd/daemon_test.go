@@ -73,6 +73,10 @@ func newDaemon(t *testing.T) *daemon {
 		answer(w, 200, page)
 	})
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)
+	m.HandleFunc("GET /v1/graphs/{graph}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, why()) })
+	m.HandleFunc("GET /v1/graphs/{graph}/why-not", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, whyNot())
+	})
 	m.HandleFunc("GET /v1/graphs/{graph}/recovery-events", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, recoveryEvents())
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/refused"
 )
 
 // Limits bound what one event may be.
@@ -67,17 +68,7 @@ type Core struct {
 	failures  *fold.Failures      // of the fold; nil: it cannot fail
 	hands     fold.Handing        // the fold, if it is one
 	straight  *boundary.Boundary  // see Straight; nil: the next needs memory of its own
-}
-
-// FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
-func (p *Program) FlushesWithEpochs() bool { return p.folds != nil && p.folds.WithEpochs }
-
-// EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
-// complete now, unless it is empty.
-func (c *Core) EpochKept(now time.Time) {
-	if c.p.FlushesWithEpochs() && c.fold.Open() > 0 {
-		c.EndOfInput(now)
-	}
+	refused   *refused.Log        // of what comes to nothing; nil: nobody wants to know
 }
 
 // NewCore makes an empty Core. [Program.Project] must have been called.
@@ -133,6 +124,9 @@ func (c *Core) Add(now time.Time, ev *boundary.Event, pulled bool) Outcome {
 	c.receive(now, ev)
 	if !keep {
 		c.mark.Counters.Filtered++
+		if c.refused != nil {
+			c.noteFiltered(now, ev, v)
+		}
 		return Outcome{Status: Filtered}
 	}
 	return Outcome{Status: Accepted}
@@ -261,6 +255,7 @@ func (c *Core) Drain(h *Handoff) bool {
 	}
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, h.Heard, c.late, c.heard = c.late, c.heard, nil, nil
+	h.Refused = c.refused.Batch()
 	h.Mark = c.mark
 	h.Mark.Counters.Open, h.Mark.Late = c.fold.Open(), c.Late()
 	if !c.ephemeral {

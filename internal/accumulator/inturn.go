@@ -135,9 +135,20 @@ func (c *Core) DrainPart(h *Handoff) bool {
 	}
 	h.DeadLetters, c.letters = c.letters, nil
 	h.Late, h.Heard, c.late, c.heard = c.late, c.heard, nil, nil
-	h.Mark = Mark{}
+	h.Mark, h.Refused = Mark{}, c.refused.Batch()
 	return true
 }
 
 // FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
 func (c *Core) FlushesWithEpochs() bool { return c.p.FlushesWithEpochs() }
+
+// FlushesWithEpochs reports whether [Core.EpochKept] has anything to do.
+func (p *Program) FlushesWithEpochs() bool { return p.folds != nil && p.folds.WithEpochs }
+
+// EpochKept tells the Core that an epoch was kept: a batch that is flushed with epochs is
+// complete now, unless it is empty.
+func (c *Core) EpochKept(now time.Time) {
+	if c.p.FlushesWithEpochs() && c.fold.Open() > 0 {
+		c.EndOfInput(now)
+	}
+}

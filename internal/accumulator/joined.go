@@ -28,6 +28,9 @@ func (c *Core) Join(now time.Time, side int, b *boundary.Boundary) (bad *BadEven
 	n := len(c.out)
 	var said fold.Verdict
 	c.out, said, bad = f.Join(side, b, c.out)
+	if c.refused != nil && (said == fold.Dropped || bad != nil && bad.Code == lateEvent) {
+		c.noteLateSide(now, b)
+	}
 	if said == fold.Refused {
 		c.changed = true // it may have been late, and counts as that
 		return bad

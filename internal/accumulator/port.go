@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/pushkey"
+	"github.com/graphd/graphd/internal/refused"
 )
 
 // Counters are one accumulator's own share of the books (M42), in events. All but Open only grow.
@@ -33,6 +34,8 @@ type (
 	TableRows = fold.Rows
 	// KeyedState is a FoldState with a state for each key.
 	KeyedState = fold.Keyed
+	// TimingState is a FoldState that goes by the time of events.
+	TimingState = fold.Timing
 	// HistoriedState is a FoldState that keeps what it was.
 	HistoriedState = fold.Historied
 	// History is how much it keeps.
@@ -74,6 +77,8 @@ type Handoff struct {
 	Heard []fold.Heard
 	Mark  Mark
 	Keys  []checkpoint.PushKey // of pushes with an Idempotency-Key
+	// Refused is what has come to nothing since the last handoff; nil where nothing has, or nobody notes it.
+	Refused *refused.Batch
 }
 
 // Ticket waits until a handoff is durable; see [pushkey.Ticket].

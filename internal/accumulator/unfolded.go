@@ -10,6 +10,9 @@ import (
 
 // unfolded takes an event that the fold did not take.
 func (c *Core) unfolded(now time.Time, ev *boundary.Event, pulled bool, said fold.Verdict) Outcome {
+	if c.refused != nil && (said != fold.Refused || c.folding.Bad.Code == lateEvent) {
+		c.noteLate(now, ev, said)
+	}
 	switch said {
 	case fold.Refused:
 		return c.refuse(now, ev, pulled, c.folding.Bad)

@@ -18,6 +18,9 @@ type guard struct {
 // Asking is what a guard is evaluated in, used again and again by the one owner that it has. The zero Asking is ready.
 type Asking struct{ env expression.Env }
 
+// Saw is the value of the i-th of [Plan.GuardReads], as it was when the guard was asked last.
+func (a *Asking) Saw(i int) boundary.Value { return a.env.Values[i] }
+
 // GuardHolds says whether the guard lets the epoch e start (M8), from the inputs
 // of the cut and the nodes' values as of the last committed epoch. waiting says
 // that it plainly reads an input that has not arrived, and then it does not hold; a

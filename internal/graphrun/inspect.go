@@ -103,13 +103,14 @@ func (g *Graph) key(text string, must bool) (boundary.Key, error) {
 	return told.Key(g.unit.Spec.KeyParts(), text, must)
 }
 
-// history is a shard's epochs, those of the run in progress too.
-func (g *Graph) history(s *lives.Shard) *told.History {
-	h := &told.History{Store: g.host.Store, ID: s.ID()}
-	if r := s.Run(); r != nil {
-		h.Reactor, h.Incarnation = r.Reactor, r.Head.Incarnation
+// Lives are the shards that an answer about a key comes of: that which has the key, or where none is asked for all
+// that are asked, see [parts.Only]. A key of text is read.
+func (g *Graph) Lives(ctx context.Context, key string) ([]*lives.Shard, boundary.Key, error) {
+	k, err := g.key(key, false)
+	if err != nil || k == "" {
+		return g.asked(ctx), k, err
 	}
-	return h
+	return []*lives.Shard{g.of(ctx, k)}, k, nil
 }
 
 // Firings lists the newest epochs: those in memory first, older ones from the store.
@@ -119,7 +120,7 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 		return api.Page[api.Firing]{}, err
 	}
 	if key != "" {
-		return g.history(g.of(ctx, key)).Page(ctx, q, key)
+		return g.of(ctx, key).History().Page(ctx, q, key)
 	}
 	return g.past.Page(ctx, g.histories(), q)
 }
@@ -127,7 +128,7 @@ func (g *Graph) Firings(ctx context.Context, q api.Query) (api.Page[api.Firing],
 // histories are those of its shards.
 func (g *Graph) histories() (all told.Histories) {
 	for _, s := range g.shards {
-		all = append(all, g.history(s))
+		all = append(all, s.History())
 	}
 	return all
 }

@@ -325,7 +325,7 @@ func (b *Inbox) merge(l *lane, h *accumulator.Handoff) {
 	l.letters += len(h.DeadLetters)
 	old.h.DeadLetters = append(old.h.DeadLetters, h.DeadLetters...)
 	old.h.Late, old.h.Keys = append(old.h.Late, h.Late...), append(old.h.Keys, h.Keys...)
-	old.h.Mark = h.Mark
+	old.h.Mark, old.h.Refused = h.Mark, old.h.Refused.Then(h.Refused)
 	old.conflated += l.conflated
 	l.conflated = 0
 }

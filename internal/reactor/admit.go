@@ -45,6 +45,10 @@ func (c *Core) take(now time.Time, i int, h *accumulator.Handoff, conflated int6
 		c.keepDeadLetter(h.DeadLetters[k])
 	}
 	c.accs[i].conflated += conflated
+	if c.nothing != nil {
+		c.joinRefused(h)
+		c.refuseInbox(i, conflated)
+	}
 	c.changes.accs[i] = true
 }
 

@@ -54,6 +54,16 @@ type from struct {
 	offset int64
 }
 
+// from is a position as cells keep it.
+func (a *account) from(p boundary.Position) from {
+	if a.last == (from{}) || a.last.stream.Value() != p.Stream || p == (boundary.Position{}) {
+		a.last = placeOf(p)
+	}
+	f := a.last
+	f.offset = p.Offset
+	return f
+}
+
 func placeOf(p boundary.Position) from {
 	if p == (boundary.Position{}) {
 		return from{}
@@ -327,7 +337,7 @@ func (c *Core) overwrite(k *cell, i int, b *boundary.Boundary, seq uint64) {
 	if s.pend == nil {
 		s.since = seq
 	} else {
-		c.accs[i].conflated += s.pend.Events
+		c.conflate(i, s.pend, k.key)
 		c.accs[i].waiting.remove(s.pend)
 	}
 	s.pend = b

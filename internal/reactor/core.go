@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/pace"
+	"github.com/graphd/graphd/internal/refused"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -79,6 +80,8 @@ type Config struct {
 	Stages []stage.Declared
 	// EventClock says that engine time is that of the events; see [Core.SetWall].
 	EventClock bool
+	// Refusals keeps a sample of what comes to nothing, for [Core.Refused].
+	Refusals bool
 	// Answer answers what nodes call for at once, within the epoch, and Asked has nothing; nil where the shell calls.
 	// An answer that is not in time fails the epoch by its epoch_timeout.
 	Answer func(node int, r *kind.Request) (a kind.Answer, inTime bool)
@@ -229,6 +232,8 @@ type Core struct {
 	prints      []uint32          // of them, by input, as slots are sealed with; nil without any
 	weigher     weigher
 
+	nothing *refused.Ring // what has come to nothing; nil: it is not noted
+
 	hands func(i int, bs []boundary.Boundary) // see OnHanded; nil: nobody asks
 }
 
@@ -263,16 +268,6 @@ type account struct {
 	last from // of the newest value, whose stream the next has as a rule
 }
 
-// from is a position as cells keep it.
-func (a *account) from(p boundary.Position) from {
-	if a.last == (from{}) || a.last.stream.Value() != p.Stream || p == (boundary.Position{}) {
-		a.last = placeOf(p)
-	}
-	f := a.last
-	f.offset = p.Offset
-	return f
-}
-
 // NewCore makes a core that has never fired. Restore, if there is something to restore, comes next, then Start.
 func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
@@ -285,6 +280,7 @@ func NewCore(cfg Config) *Core {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness
 	}
 	c.stages = stage.NewSet(cfg.Stages, lateness)
+	c.watchRefusals()
 	if slices.ContainsFunc(cfg.Stages, func(d stage.Declared) bool { return d.Joins }) {
 		c.owed = make([]Credit, len(cfg.Inputs))
 	}

@@ -212,7 +212,7 @@ func (c *Core) pushGrouped(k *cell, i int, it queued) {
 	q := c.slotOf(k, i).queue
 	if q.len() > 0 && !c.between(k, i, q.at(q.len()-1).seq) {
 		replaced := c.popLast(k, i)
-		c.accs[i].conflated += replaced.b.Events
+		c.conflate(i, replaced.b, k.key)
 		it.since, it.at = replaced.since, replaced.at
 	}
 	c.push(k, i, it)

@@ -300,6 +300,7 @@ func (c *Core) passGuard(cause Cause) bool {
 		}
 		c.cut.reset()
 	default:
+		c.refuseCut()
 		c.consume(false, false, func(i int, b *boundary.Boundary) {
 			c.accs[i].filtered += b.Events
 			c.setCurrent(i, b)
@@ -357,7 +358,7 @@ func (c *Core) popCut(i int, b *boundary.Boundary, apart bool, each func(i int, 
 		case in.Burst && apart:
 			each(i, it.b)
 		case !in.Burst && k < n-1: // of a sync_group: newer ones were let through with it
-			c.accs[i].conflated += it.b.Events
+			c.conflate(i, it.b, c.cell.key)
 		}
 	}
 	if !in.Burst || !apart {

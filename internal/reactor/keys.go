@@ -163,6 +163,7 @@ func (c *Core) ttlDue() (at time.Time, ok bool) {
 // evict forgets a key that is not among the ages any more. What it had not consumed becomes
 // dead letters or is filtered (M13).
 func (c *Core) evict(k *cell, why string) {
+	c.refuseKey(k, why)
 	for i := range c.cfg.Inputs {
 		if c.isShared(i) {
 			continue

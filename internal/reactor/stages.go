@@ -75,6 +75,7 @@ func (c *Core) handStage(s *stage.Stage, epoch int64) {
 	if !s.DrainPart(&h) {
 		return
 	}
+	c.joinRefused(&h)
 	c.changes.accs[s.Input] = true
 	c.micro = 0
 	if c.cfg.Inputs[s.Input].Table != nil {
@@ -186,6 +187,7 @@ func (c *Core) markStages() {
 	for _, s := range c.stages.All() {
 		var h accumulator.Handoff
 		if s.Drain(&h) { // its mark alone: what was complete has been handed over
+			c.joinRefused(&h)
 			acc := &c.accs[s.Input]
 			acc.mark = h.Mark
 			acc.restored, acc.parts.restored = nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/reactor/form"
+	"github.com/graphd/graphd/internal/refused"
 )
 
 // What waits in a key that may not fire now, for its counterpart, a guard or a timer, is the
@@ -91,7 +92,9 @@ func (c *Core) overflow(k *cell, i, at int) {
 // giveUp takes a boundary out of the queue of a key that cannot hold it any longer.
 func (c *Core) giveUp(k *cell, i, at int, code, why string) {
 	c.keys.overflowed++
-	c.abandon(i, c.takeAt(k, i, at).b, code, why)
+	b := c.takeAt(k, i, at).b
+	c.refuse(refused.Full, i, b, k.key, code, why)
+	c.abandon(i, b, code, why)
 	if group := c.cfg.Inputs[i].Group; group != 0 && c.cfg.Inputs[i].Sequential {
 		c.thin(k, group)
 	}
@@ -108,7 +111,7 @@ func (c *Core) thin(k *cell, group int) {
 			continue
 		}
 		for n := c.slotOf(k, i).queue.before(c.barrier(k, group, 0)); n > 1; n-- {
-			c.accs[i].conflated += c.pop(k, i).b.Events
+			c.conflate(i, c.pop(k, i).b, k.key)
 		}
 	}
 }

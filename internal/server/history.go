@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -27,18 +28,8 @@ func (s *Server) answerDocument(w http.ResponseWriter, r *request, v *api.Revisi
 }
 
 // revisions answers GET …/revisions.
-func (s *Server) revisions(w http.ResponseWriter, r *request) {
-	g, err := s.plain(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	page, err := s.ctl.Revisions(r.Context(), g)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.answer(w, r, http.StatusOK, page)
+func (s *Server) revisions(ctx context.Context, g api.Ref, _ struct{}) (api.Page[api.Revision], error) {
+	return s.ctl.Revisions(ctx, g)
 }
 
 // revision answers GET …/revisions/{revision}.

@@ -100,18 +100,9 @@ func (s *Server) firing(w http.ResponseWriter, r *request) {
 }
 
 // accumulators answers GET …/accumulators.
-func (s *Server) accumulators(w http.ResponseWriter, r *request) {
-	g, err := s.plain(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	items, err := s.ctl.Accumulators(r.Context(), g)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.answer(w, r, http.StatusOK, whole(items))
+func (s *Server) accumulators(ctx context.Context, g api.Ref, _ struct{}) (api.Page[api.AccumulatorSummary], error) {
+	items, err := s.ctl.Accumulators(ctx, g)
+	return whole(items), err
 }
 
 // accumulator answers GET …/accumulators/{accumulator}.
@@ -131,6 +122,27 @@ func (s *Server) accumulator(w http.ResponseWriter, r *request) {
 		return
 	}
 	s.answer(w, r, http.StatusOK, detail)
+}
+
+// get answers what read finds of a graph, as the query says that ask reads.
+func get[Q, A any](s *Server, ask func(*http.Request) (Q, error), read func(context.Context, api.Ref, Q) (A, error),
+) handler {
+	return func(w http.ResponseWriter, r *request) {
+		g, err := graphRef(r)
+		var q Q
+		if err == nil {
+			q, err = ask(r.Request)
+		}
+		var found A
+		if err == nil {
+			found, err = read(r.Context(), g, q)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.answer(w, r, http.StatusOK, found)
+	}
 }
 
 // serveList answers one page of a list, whose cursors have at most so many bytes; also are the parameters it has beside

@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/server/lost"
+	"github.com/graphd/graphd/internal/server/param"
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
@@ -27,7 +28,7 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodGet, graph, needs(access.Read, s.graph)},
 		{http.MethodDelete, graph, needs(access.Author, s.deleteGraph)},
 
-		{http.MethodGet, graph + "/revisions", needs(access.Read, s.revisions)},
+		{http.MethodGet, graph + "/revisions", needs(access.Read, get(s, param.None, s.revisions))},
 		{http.MethodGet, graph + "/revisions/{revision}", needs(access.Read, s.revision)},
 		{http.MethodPost, graph + "/rollback", needs(access.Author, s.rollback)},
 
@@ -35,6 +36,8 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodGet, graph + "/state", needs(access.Read, s.state)},
 		{http.MethodGet, graph + "/firings", needs(access.Read, s.firings)},
 		{http.MethodGet, graph + "/firings/{epoch}", needs(access.Read, s.firing)},
+		{http.MethodGet, graph + "/why", needs(access.Read, get(s, param.Why, s.ctl.Why))},
+		{http.MethodGet, graph + "/why-not", needs(access.Read, get(s, param.WhyNot, s.ctl.WhyNot))},
 		{http.MethodGet, graph + "/recovery-events", needs(access.Read, s.recoveryEvents)},
 		{http.MethodGet, graph + "/dead-letters", needs(access.Read, s.deadLetters)},
 		{http.MethodPost, graph + "/dead-letters/replay", needs(access.Operate, s.letters(s.ctl.ReplayDeadLetters))},
@@ -55,7 +58,7 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodPost, graph + "/reset", needs(access.Author, s.reset)},
 		{http.MethodPost, graph + "/accumulators/{accumulator}/rewind", needs(access.Author, s.rewind)},
 
-		{http.MethodGet, graph + "/accumulators", needs(access.Read, s.accumulators)},
+		{http.MethodGet, graph + "/accumulators", needs(access.Read, get(s, param.None, s.accumulators))},
 		{http.MethodGet, graph + "/accumulators/{accumulator}", needs(access.Read, s.accumulator)},
 		{http.MethodPost, graph + "/accumulators/{accumulator}/events", needs(access.Push, s.push)},
 

@@ -174,3 +174,20 @@ type BadEvent struct {
 }
 
 func (e *BadEvent) Error() string { return e.Stage + ": " + e.Code + ": " + e.Text }
+
+// Watermark is how far the time of events has come in a fold.
+type Watermark struct {
+	// At is the time before which no event is waited for. HeldBy is the partition by which it goes, "" of pushes, and
+	// Newest the greatest time of that.
+	At     time.Time
+	HeldBy string
+	Newest time.Time
+	// Until is the end of the first window that is open; zero where none is, or that is not known.
+	Until time.Time
+}
+
+// Timing is a fold, or a state, that goes by the time of events.
+type Timing interface {
+	// Watermark is how far it has come; ok is false before the first event.
+	Watermark() (w Watermark, ok bool)
+}

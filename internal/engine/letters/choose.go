@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/engine/reasons"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -54,10 +54,10 @@ func chosen(m *graphrun.Graph, c *api.LetterChoice, now time.Time) (*choice, err
 	}
 	out := &choice{query: checkpoint.LetterQuery{Query: checkpoint.Query{Key: string(key)}, Code: c.Code,
 		Stage: c.Stage, Accumulator: c.Accumulator, Output: c.Output}}
-	if out.query.Since, err = moment("since", c.Since, now); err != nil {
+	if out.query.Since, err = reasons.Moment("since", c.Since, now); err != nil {
 		return nil, err
 	}
-	if out.query.Until, err = moment("until", c.Until, now); err != nil {
+	if out.query.Until, err = reasons.Moment("until", c.Until, now); err != nil {
 		return nil, err
 	}
 	if c.Where != "" {
@@ -70,27 +70,6 @@ func chosen(m *graphrun.Graph, c *api.LetterChoice, now time.Time) (*choice, err
 
 func badChoice(name, why string) error {
 	return &api.Error{Status: http.StatusBadRequest, Code: api.CodeInvalidParameter, Detail: name + ": " + why}
-}
-
-// moment reads a time, or a duration back from now.
-func moment(name, text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return at, nil
-	}
-	back, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n float64
-		n, err = strconv.ParseFloat(days, 64)
-		back = time.Duration(n * 24 * float64(time.Hour))
-	}
-	if err != nil || back < 0 {
-		return time.Time{}, badChoice(name, fmt.Sprintf("%q is neither a time (2026-11-22T10:00:00Z) nor a duration "+
-			"back from now (90m, 7d)", text))
-	}
-	return now.Add(-back), nil
 }
 
 // means reports whether `where` chooses a letter.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/engine/reasons"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 )
@@ -92,6 +93,12 @@ var verbs = map[string]verb{
 	}),
 	"fire": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, req *api.FireRequest) (any, error) {
 		return m.Fire(ctx, *req)
+	}),
+	"why_not": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *api.WhyNotQuery) (any, error) {
+		return reasons.Seen(ctx, m, q)
+	}),
+	"waits": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *reasons.Waiting) (any, error) {
+		return reasons.Waits(ctx, m, q)
 	}),
 	"row": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, c *Command) (any, error) {
 		detail, err := m.Accumulator(ctx, c.Input, c.Row)

@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/refused"
 	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/supervisor"
 )
@@ -73,6 +74,7 @@ func (r *Run) accumulate(ctx context.Context, a *accumulatorRun) error {
 	}
 	program := g.Unit.Programs[a.index]
 	core := accumulator.NewCore(program, accumulator.Limits{})
+	core.Refusals(new(refused.Log))
 	if err := core.RestoreMark(mark, state); err != nil {
 		return err
 	}

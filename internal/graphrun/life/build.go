@@ -156,7 +156,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		return nil, err
 	}
 	cfg := g.Unit.Reactor()
-	cfg.Shards = g.Shards
+	cfg.Shards, cfg.Refusals = g.Shards, true
 	cfg.ID, cfg.Instance, cfg.Incarnation, cfg.Fence = g.ID, instance, head.Incarnation, head.Fence
 	cfg.Routes = g.routes(sinks, depths)
 	began := time.Now()

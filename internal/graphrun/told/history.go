@@ -67,6 +67,18 @@ func (h *History) list(ctx context.Context, before string, key boundary.Key, n i
 	return list, nil
 }
 
+// Details are up to n records in full before a cursor, newest first: of all keys, or of one.
+func (h *History) Details(ctx context.Context, before string, key boundary.Key, n int) (list []api.FiringDetail,
+	err error) {
+	records, err := h.records(ctx, before, key, n)
+	for _, data := range records {
+		d := api.FiringDetail{Firing: api.Firing{Shard: h.ID.Shard}}
+		err = errors.Join(err, read(data, &d))
+		list = append(list, d)
+	}
+	return list, err
+}
+
 // read decodes a record into a Firing or a FiringDetail.
 func read(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {

@@ -290,6 +290,24 @@ func (w *Writer) forget() {
 	w.current = w.current[n:]
 }
 
+// Waits says whether what an epoch of a run has put out is not through. known is false where what is in the outbox is
+// not
+// all in memory, and it was not found there. It may be called from any goroutine.
+func (w *Writer) Waits(incarnation, epoch int64) (waits, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	through := w.delivered.Load()
+	for _, part := range [][]sink.Message{w.current, w.queue} {
+		for i := range part {
+			m := &part[i]
+			if m.Epoch == epoch && m.Incarnation == incarnation && m.Again == nil && m.Seq > through {
+				return true, true
+			}
+		}
+	}
+	return false, w.pending.Load() <= int64(len(w.current)+len(w.queue))
+}
+
 // FromOutbox reports whether it delivers what is in an outbox.
 func (w *Writer) FromOutbox() bool { return w.cfg.Outbox != nil }
 

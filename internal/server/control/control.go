@@ -21,6 +21,7 @@ type Control interface {
 	Catalog
 	Historian
 	Inspector
+	Explainer
 	Letters
 	Operator
 	Commander
@@ -68,6 +69,12 @@ type Inspector interface {
 	ShardState(ctx context.Context, g api.Ref, shard int) (api.State, error)
 	Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error)
 	Firing(ctx context.Context, g api.Ref, shard int, epoch int64) (api.FiringDetail, error)
+}
+
+// Explainer tells why something has happened, or has not.
+type Explainer interface {
+	Why(ctx context.Context, g api.Ref, q api.WhyQuery) (api.Why, error)
+	WhyNot(ctx context.Context, g api.Ref, q api.WhyNotQuery) (api.WhyNot, error)
 }
 
 // Letters is what went wrong and was kept.

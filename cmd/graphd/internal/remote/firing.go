@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/cmd/graphd/internal/whys"
 	"github.com/graphd/graphd/internal/api"
 )
 
@@ -45,7 +46,7 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 	if f.Error != nil {
 		t.Row("error", *f.Error)
 	}
-	t.Row("why", why(f.Cause))
+	t.Row("why", whys.Cause(f.Cause))
 	if len(f.Lanes) > 0 {
 		t.Row("ticks of", fmt.Sprintf("%s, %d dropped", terminal.List(f.Lanes), f.DroppedTicks))
 	}
@@ -59,25 +60,6 @@ func (a *Verbs) why(f *api.FiringDetail) *terminal.Table {
 	t.Row("took", terminal.Short(time.Duration(f.DurationUS)*time.Microsecond)+overran[f.Overran])
 	t.Row("incarnation", terminal.Number(f.Incarnation))
 	return t
-}
-
-// why puts a cause into words.
-func why(cause string) string {
-	switch cause {
-	case "criteria":
-		return "criteria: the inputs called for it"
-	case "force":
-		return "force: an operator asked for it"
-	case "with":
-		return "with: an operator handed in values"
-	case "tick":
-		return "tick: its cadence was due"
-	case "max_wait":
-		return "max_wait: it had waited for all inputs as long as it may"
-	case "replay":
-		return "replay: a recorded epoch was run again"
-	}
-	return cause
 }
 
 // saw is what the cut took and what the epoch read beside it.

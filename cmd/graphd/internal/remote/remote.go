@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/client"
 	"github.com/graphd/graphd/cmd/graphd/internal/contexts"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/cmd/graphd/internal/whys"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -65,7 +66,8 @@ func (a *Verbs) Graphs() []*cobra.Command {
 
 // Inspect are the verbs that look inside a graph.
 func (a *Verbs) Inspect() []*cobra.Command {
-	return []*cobra.Command{a.stateCmd(), a.firingsCmd(), a.tailCmd(), a.deadLettersCmd(), a.recoveryEventsCmd()}
+	return append([]*cobra.Command{a.stateCmd(), a.firingsCmd(), a.tailCmd(), a.deadLettersCmd(),
+		a.recoveryEventsCmd()}, whys.Commands(a.Terminal, a.GraphVerb)...)
 }
 
 // Steer are the verbs that steer a graph.

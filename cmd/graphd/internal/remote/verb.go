@@ -65,6 +65,12 @@ func (a *Verbs) Verb(use, short, long string, check cobra.PositionalArgs,
 	return a.client(verb{use: use, short: short, long: long, check: check, run: run, words: names.Nothing})
 }
 
+// GraphVerb is a verb of another package about a graph, which its first argument names.
+func (a *Verbs) GraphVerb(use, short, long string, check cobra.PositionalArgs,
+	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {
+	return a.client(verb{use: use, short: short, long: long, check: check, run: run})
+}
+
 // OpenVerb is [Verbs.Verb] without an end of its own.
 func (a *Verbs) OpenVerb(use, short, long string, check cobra.PositionalArgs,
 	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command {

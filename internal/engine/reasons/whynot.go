@@ -1,0 +1,81 @@
+package reasons
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/why"
+)
+
+// mostSilent bounds the epochs that are looked at for why they gave nothing.
+const mostSilent = 200
+
+// Seen is what the shards that are asked, which run here, know of why nothing comes. The question's Since is a time.
+func Seen(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery) ([]why.Seen, error) {
+	p, err := Picture(m)
+	if err == nil {
+		err = p.Output(q.Output)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var since time.Time
+	if q.Since != "" {
+		if since, err = time.Parse(time.RFC3339Nano, q.Since); err != nil {
+			return nil, fmt.Errorf("read since: %w", err)
+		}
+	}
+	shards, key, err := m.Lives(ctx, q.Key)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]why.Seen, len(shards))
+	for i, s := range shards {
+		seen := &all[i]
+		seen.Shard = s.Number()
+		var g why.Glance
+		of := key
+		if s.Look(ctx, func(c *reactor.Core, _ time.Time) {
+			of = told.Or(c, key)
+			g = why.Take(c, of, since)
+		}) {
+			p.See(seen, &g, q.Output)
+		}
+		seen.Key = string(of)
+		records, err := s.History().Details(ctx, "", of, max(1, mostSilent/len(shards)))
+		if err != nil {
+			return nil, err
+		}
+		p.Silent(seen, records, q.Output, since)
+	}
+	return all, nil
+}
+
+// Not puts together why nothing comes: of how the graph stands, and of what its shards have seen.
+func Not(m *graphrun.Graph, q *api.WhyNotQuery, sum *api.GraphSummary, all []why.Seen) (api.WhyNot, error) {
+	p, err := Picture(m)
+	if err != nil {
+		return api.WhyNot{}, err
+	}
+	key := ""
+	if len(all) == 1 {
+		key = all[0].Key
+	}
+	return p.Not(q, key, time.Now().UTC(), sum, all), nil
+}
+
+// Waits says whether what an epoch has given to an output is not through, of a shard that runs here.
+func Waits(ctx context.Context, m *graphrun.Graph, q *Waiting) (w why.Waited, err error) {
+	shards, _, err := m.Lives(ctx, "")
+	for _, s := range shards {
+		if s.Number() == q.Shard {
+			w = s.Waits(q.Output, q.Incarnation, q.Epoch)
+		}
+	}
+	return w, err
+}
