@@ -78,6 +78,7 @@ func TestUnlikeGraphsDoNotShare(t *testing.T) {
 		"a reference":         strings.NewReplacer("# one of many", "description: ${NOBODY_SETS_THIS:-x}"),
 		"a schema in a file":  strings.NewReplacer("{ source", "{ schema: s.json, source"),
 		"its name":            strings.NewReplacer("# one of many", "# of NAME"),
+		"the first's name":    strings.NewReplacer("outputs:", "description: as g_1\noutputs:"),
 		"quotes":              strings.NewReplacer("graph: NAME", `graph: "NAME"`),
 		"a word":              strings.NewReplacer(),
 		"it stands elsewhere": strings.NewReplacer("# one of many", "description: |\n  a\n  graph: x-1\n  b"),
