@@ -58,7 +58,7 @@ func tellNot(t *terminal.Terminal, w *api.WhyNot) error {
 		}
 		epochs.Row(terminal.Number(b.Epochs), newest, b.Output, b.Code, b.Detail)
 	}
-	refused := terminal.NewTable("REFUSED", "AT", "KEY", "POSITION", "WHY", "VALUES")
+	refused := terminal.NewTable("REFUSED", "AT", "KEY", "POSITION", "WHY", "VALUE")
 	for i := range w.Refused[:min(len(w.Refused), mostShown)] {
 		b := &w.Refused[i]
 		at, read := "-", "-"
