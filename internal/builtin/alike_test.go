@@ -124,13 +124,11 @@ func TestAlikeGraphsAreForgotten(t *testing.T) {
 	u, _ := k.ParseOf(checkpoint.DefaultTenant, alikeOf("g_1"), "")
 	second, _ := k.ParseOf(checkpoint.DefaultTenant, alikeOf("g_2"), "")
 	runtime.KeepAlive(u)
-	u = nil
 	runtime.GC()
 	if k.kept.alike.find(l) == nil {
 		t.Error("it is forgotten while one shares it")
 	}
 	runtime.KeepAlive(second)
-	second = nil
 	left := func() int {
 		k.kept.alike.mu.Lock()
 		defer k.kept.alike.mu.Unlock()
