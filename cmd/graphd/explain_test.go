@@ -63,7 +63,7 @@ func TestExplainHeadings(t *testing.T) {
 		"full in": "in how many seconds the queue is full", "PENDING": "not delivered yet",
 		"guarantee": "what is promised of an output's values", "input_missing": "--input NAME=FILE",
 		"guarante": "did you mean guarantee?", "joinFull": "did you mean join_full?",
-		"join": "fields: left, right, on, within, type, lateness, late, max_rows, max_bytes",
+		"join": "fields: left, right, on, within, tumbling, type, lateness, late, max_rows, max_bytes",
 	} {
 		if r := command(t.Context(), server, "", "explain", word); !strings.Contains(r.stdout+r.stderr, want) {
 			t.Errorf("%s: %+v", word, r)
