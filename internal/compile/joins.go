@@ -13,11 +13,13 @@ import (
 // joinsLast are the accumulators in the order in which they are compiled: what a join hands over is made of what its
 // sides do, which may be declared after it.
 func joinsLast(g *spec.Graph) (order []int) {
+	begun := make([]bool, len(g.Accumulators)) // joins that are made of themselves are wrong, and end all the same
 	var add func(i int)
 	add = func(i int) {
-		if i < 0 || slices.Contains(order, i) {
+		if begun[i] {
 			return
 		}
+		begun[i] = true
 		for _, name := range joinNames(&g.Accumulators[i]) {
 			if side := named(g, name); side >= 0 && g.Accumulators[side].JoinedBy == g.Accumulators[i].Name {
 				add(side) // else it is wrong, which has been told
@@ -98,6 +100,9 @@ func (u *Unit) identity(a *spec.Accumulator) string {
 // joined on, and what to do about it; "" when it is.
 func (u *Unit) joinUndealt(a *spec.Accumulator, p *accumulator.Program) string {
 	on := a.Folding().Joins.On
+	if len(on[0]) != len(on[1]) {
+		return "" // which has been told
+	}
 	same := make([]string, len(on[0])) // the fields under which a boundary has the parts
 	for i := range same {
 		if l, r := strings.TrimSpace(on[0][i].Text), strings.TrimSpace(on[1][i].Text); l == r {

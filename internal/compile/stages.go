@@ -169,6 +169,7 @@ func (u *Unit) accumulator(name string) *spec.Accumulator {
 
 // declareStages lists the accumulators that nodes feed, each behind those that feed it.
 func (u *Unit) declareStages() (list []stage.Declared) {
+	begun := make([]bool, len(u.Spec.Accumulators)) // joins that are made of themselves are wrong, and end all the same
 	var add func(i int)
 	add = func(i int) {
 		if i < 0 {
@@ -179,9 +180,10 @@ func (u *Unit) declareStages() (list []stage.Declared) {
 			a = u.accumulator(a.Owner)
 			i = u.inputIndex(a.Name)
 		}
-		if !a.Fed() || slices.ContainsFunc(list, func(d stage.Declared) bool { return d.Input == i }) {
+		if !a.Fed() || begun[i] {
 			return
 		}
+		begun[i] = true
 		if a.Joins() {
 			for _, side := range u.sides(a) {
 				add(side)

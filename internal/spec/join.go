@@ -134,11 +134,12 @@ func waits(at value, a *Accumulator, name string) wrongIf {
 
 // takes reports whether a join takes another one, directly or not, or is that one.
 func (d *draft) takes(join, other *Accumulator) bool {
-	for other != nil && other != join {
+	for range d.Accumulators {
 		by := slices.IndexFunc(d.Accumulators, func(a Accumulator) bool { return a.Name == other.JoinedBy })
-		if other = nil; by >= 0 {
-			other = &d.Accumulators[by]
+		if other == join || other.JoinedBy == "" || by < 0 { // "" is nobody, and not who has no name
+			break
 		}
+		other = &d.Accumulators[by]
 	}
 	return other == join
 }

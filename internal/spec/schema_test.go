@@ -299,6 +299,8 @@ var inSchema = []string{
 // apart are mistakes that the two see differently, and why.
 var apart = map[string]string{
 	"file-sink-csv":         "what a path holds says which fields there are beside it; to the schema it is a text",
+	"join-of-itself":        "which inputs a join is made of is told by names, which a schema does not follow",
+	"joins-of-each-other":   "likewise",
 	"name-of-a-route-alone": "to the schema nothing before or after a point is a form, to the decoder a name",
 }
 

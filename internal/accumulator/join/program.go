@@ -57,7 +57,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 // checkKeys refuses keys that can never be equal.
 func (c *Declared) checkKeys(at *fold.Site) (ds spec.Diagnostics) {
 	left, right := at.Sides[Left].Key, at.Sides[Right].Key
-	for i := range min(len(left), len(right)) {
+	for i := range min(len(left), len(right), len(c.Sides.On[Right])) { // what is missing of it has been told
 		l, r := left[i].Kind(), right[i].Kind()
 		if l == r || left[i].IsAny() || right[i].IsAny() || number(l) && number(r) {
 			continue
