@@ -83,12 +83,12 @@ func killFollowers(t *testing.T, mode string) {
 	p := start(t, dir)
 	total := l.written.Load()
 	counts := func(graph string) counters { return p.summary(graph).Accumulators[0].Counters }
-	p.until("every cut is in the state of both", 60*time.Second, func() bool {
+	p.until("every cut is in the state of both", 5*time.Minute, func() bool {
 		lead, every, third := counts("lead"), counts("every"), counts("third")
 		return lead.Consumed+lead.DeadLettered == total && every.Consumed+every.DeadLettered == total &&
 			third.Consumed+third.DeadLettered == total
 	})
-	p.until("the leader keeps nothing any more", 60*time.Second, func() bool {
+	p.until("the leader keeps nothing any more", 5*time.Minute, func() bool {
 		s := p.summary("lead")
 		return pending(&s) == 0
 	})

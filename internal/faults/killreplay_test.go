@@ -35,7 +35,7 @@ func TestKillReplay(t *testing.T) {
 	}{
 		"outbox":   {doc: [2]string{", delivery: outbox", ""}},
 		"journal":  {doc: [2]string{"", ", mode: journal"}},
-		"postgres": {doc: [2]string{", delivery: outbox", ""}, args: []string{"--store", dsn, "--lease", "600ms"}},
+		"postgres": {doc: [2]string{", delivery: outbox", ""}, args: []string{"--store", dsn, "--lease", "2s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
