@@ -44,7 +44,6 @@ import (
 	"github.com/graphd/graphd/internal/sink/websocket"
 	sourceaudit "github.com/graphd/graphd/internal/source/audit"
 	"github.com/graphd/graphd/internal/source/file"
-	"github.com/graphd/graphd/internal/source/follow"
 	"github.com/graphd/graphd/internal/source/generator"
 	sourcegraph "github.com/graphd/graphd/internal/source/graph"
 	sourcekafka "github.com/graphd/graphd/internal/source/kafka"
@@ -151,7 +150,7 @@ func (k *Kinds) sources() []Source {
 		poll.Kind(k.Guard, k.Connections, k.MaxEventBytes),
 		wsclient.Kind(k.Guard, k.MaxEventBytes),
 		sourcegraph.Kind(),
-		follow.Kind(),
+		sourcegraph.Following(),
 		sourceaudit.Kind(k.Audit),
 		sourcego.Kind(k.Sources),
 	}, k.MoreSources...)

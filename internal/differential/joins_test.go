@@ -166,20 +166,29 @@ func (w *wide) compareLoops(t *testing.T, seed uint64) (pairs, late int) {
 			}
 		}
 	}
+	if !w.putsOut(t, seed, "pairs", want) {
+		return 0, 0
+	}
+	return len(want), late
+}
+
+// putsOut compares what an output puts out with what is wanted, in any order. It is false where nothing has run.
+func (w *wide) putsOut(t *testing.T, seed uint64, output string, want []string) bool {
+	t.Helper()
 	said, err := w.run(t, w.doc)
 	if err != nil {
 		t.Errorf("seed %d: %v\n%s", seed, err, text(w.doc))
-		return 0, 0
+		return false
 	}
 	var got []string
-	for _, line := range said.outputs["pairs"] {
+	for _, line := range said.outputs[output] {
 		got = append(got, string(valueOf(strings.SplitN(line, " ", 3)[2])))
 	}
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("seed %d: %d pairs, want %d\n%s\n%s", seed, len(got), len(want), text(w.doc), w.told())
+		t.Errorf("seed %d: %d %s, want %d\n%s\n%s", seed, len(got), output, len(want), text(w.doc), w.told())
 	}
-	return len(want), late
+	return true
 }
 
 // inTime makes events of an input anew, and says which of them are not late for a join, and how many are.

@@ -155,16 +155,22 @@ func TestLimitOfProcessor(t *testing.T) {
 	}
 }
 
+// newSlowBed is an engine with a function slow, which takes two seconds and hands its first argument on.
+func newSlowBed(t *testing.T) *bed {
+	t.Helper()
+	slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+		time.Sleep(2 * time.Second)
+		return args[0], nil
+	}
+	return newBedOf(t, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}},
+		Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), Quotas: quota.NewBook(nil)})
+}
+
 // TestLimitOfProcessorCountsPools: what the workers of a pool take counts, each for itself; that the reactor waits for
 // them does not.
 func TestLimitOfProcessorCountsPools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
-			time.Sleep(2 * time.Second)
-			return args[0], nil
-		}
-		b := newBedOf(t, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}},
-			Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), Quotas: quota.NewBook(nil)})
+		b := newSlowBed(t)
 		defer b.close()
 		b.apply(`graph: g
 accumulators: { a: { strategy: sequential } }
@@ -200,12 +206,7 @@ limits: { cpu: 2 }
 // TestCostOfCommands: an epoch that somebody commands costs what others do, also of a reactor that has just waited.
 func TestCostOfCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(_ []string, args []boundary.Value) (boundary.Value, error) {
-			time.Sleep(2 * time.Second)
-			return args[0], nil
-		}
-		b := newBedOf(t, &scripted{Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": slow}}},
-			Config{Store: memstore.New(), Log: slog.New(slog.DiscardHandler), Quotas: quota.NewBook(nil)})
+		b := newSlowBed(t)
 		defer b.close()
 		b.apply(fmt.Sprintf(stuckDoc, "g"), "g")
 		for i := range 3 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -78,17 +77,14 @@ func TestM5WhatAJoinRefuses(t *testing.T) {
 // taken, and nothing is late that has waited.
 func TestM4AJoinInAPause(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { time: event.at, time_unit: s }
   b: { time: event.at, time_unit: s }
   j: { join: { left: a, right: b, on: order, within: 10s, type: full }, capacity: 3 }
 outputs:
   j: { from: j, sink: { drop: {} } }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	j := newJournaled(t, u)
 	freed := func() (n [3]int) {
 		j.core.DrainFreed(func(i int, c reactor.Credit) { n[i] += c.Boundaries })
@@ -150,10 +146,7 @@ func TestM26AJoinComesAsFarAsItsGraph(t *testing.T) {
 // M26, M28, M29: so it is where a process ends within an instant, of which more comes behind it.
 func TestM29AJoinKnowsHowFarItHasComeWithinAnInstant(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(threeInputs), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, threeInputs)
 	second := func(n int64) time.Time { return time.Unix(n, 0).UTC() }
 	for name, sealed := range map[string]bool{"in the journal": false, "in a checkpoint": true} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +184,7 @@ func TestM29AJoinKnowsHowFarItHasComeWithinAnInstant(t *testing.T) {
 // is.
 func TestM13PairsThatWaitInKeysHoldNoSide(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { time: event.at, time_unit: s }
   b: { time: event.at, time_unit: s }
@@ -200,10 +193,7 @@ accumulators:
 reactor: { key: order, when: all }
 nodes: { n: { expr: '[j.left.at, c.at]' } }
 outputs: { n: { from: n, sink: { drop: {} } } }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	j := newJournaled(t, u)
 	const keys = 1100
 	freed := [4]int{}
@@ -227,16 +217,13 @@ outputs: { n: { from: n, sink: { drop: {} } } }
 // M4, M29: the room of what was in the journal nobody has counted after a restart, so it is given back to nobody.
 func TestM29ReplayedSidesOweNoRoom(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { time: event.at, time_unit: s }
   b: { time: event.at, time_unit: s }
   j: { join: { left: a, right: b, on: order, within: 10s }, capacity: 1 }
 outputs: { j: { from: j, sink: { drop: {} } } }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	j := newJournaled(t, u)
 	j.seal()
 	j.takeInto(0, 100, order("x", 100))
@@ -265,10 +252,7 @@ outputs: { j: { from: j, sink: { drop: {} } } }
 // While something of a side may not come in yet, the join does not go on: what waits there would be late.
 func TestAJoinWaitsForWhatIsHeldBack(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(fmt.Sprintf(paidOrders, "type: left")), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, fmt.Sprintf(paidOrders, "type: left"))
 	j := newJournaled(t, u)
 	j.takeInto(0, 100, order("a", 100))
 	j.drive.Hold(1, true)
@@ -290,10 +274,7 @@ func TestAJoinWaitsForWhatIsHeldBack(t *testing.T) {
 // M28, M29: a checkpoint and the journal behind it give the join that was there, whenever the process ends.
 func TestM29JoinsAreReplayed(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(fmt.Sprintf(paidOrders, "type: full, lateness: 3s")), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, fmt.Sprintf(paidOrders, "type: full, lateness: 3s"))
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		j := newJournaled(t, u)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/accumulator"
-	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/reactor/drive"
 )
@@ -67,13 +66,6 @@ func (j *journaled) crash(u *compile.Unit) {
 // between. Else it is left as a dead letter: it would be joined by what it was not joined on.
 func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 	t.Parallel()
-	read := func(text string) *compile.Unit {
-		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
 	for name, c := range map[string]struct {
 		first, then, now string
 		joined, left     int64
@@ -87,7 +79,7 @@ func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 		"it is back, and it was no join": {joinedOn, notJoined, joinedLonger, 3, 3},
 	} {
 		for _, sealed := range []bool{false, true} {
-			j := newJournaled(t, read(c.first))
+			j := newJournaled(t, declared(t, c.first))
 			if sealed {
 				j.core.DrainJournal() // that it has begun
 				j.seal()
@@ -99,10 +91,10 @@ func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 			}
 			give(100)
 			if c.then != "" {
-				j.crash(read(c.then))
+				j.crash(declared(t, c.then))
 				give(200)
 			}
-			j.u = read(c.now)
+			j.u = declared(t, c.now)
 			core := j.replayed()
 			b := core.Books(2)
 			left := core.Books(0).DeadLettered + core.Books(1).DeadLettered
@@ -122,13 +114,6 @@ func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 // keys it has the key of the join, which is none of the graph's now: it is left as a dead letter there.
 func TestM33WhatWasASideIsLeftWhereItHasAnotherKey(t *testing.T) {
 	t.Parallel()
-	read := func(text string) *compile.Unit {
-		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
-		if err := diags.Err(); err != nil {
-			t.Fatal(err)
-		}
-		return u
-	}
 	for name, c := range map[string]struct {
 		first, now   string
 		queued, left int64
@@ -139,7 +124,7 @@ func TestM33WhatWasASideIsLeftWhereItHasAnotherKey(t *testing.T) {
 			notJoined + "reactor: { key: at, when: any }\n", 3, 0},
 	} {
 		for _, sealed := range []bool{false, true} {
-			j := newJournaled(t, read(c.first))
+			j := newJournaled(t, declared(t, c.first))
 			if sealed {
 				j.core.DrainJournal() // that it has begun
 				j.seal()
@@ -147,7 +132,7 @@ func TestM33WhatWasASideIsLeftWhereItHasAnotherKey(t *testing.T) {
 			j.takeInto(0, 100, order("x", 100))
 			j.takeInto(1, 101, order("x", 101))
 			j.takeInto(0, 102, order("y", 102))
-			j.u = read(c.now)
+			j.u = declared(t, c.now)
 			core := j.replayed()
 			a, b := core.Books(0), core.Books(1)
 			if a.Queued+b.Queued != c.queued || a.DeadLettered+b.DeadLettered != c.left {

@@ -8,7 +8,6 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
-	"github.com/graphd/graphd/internal/builtin"
 )
 
 // M29, M50: what a shard passes over of a side counts for its join at its place among the events that it hands over:
@@ -16,10 +15,7 @@ import (
 // a state that is gone on from.
 func TestM50AJoinHearsOfOtherShardsInTheirPlace(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(threeInputs), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, threeInputs)
 	now := time.Unix(200, 0).UTC()
 	j := newJournaled(t, u)
 	j.seal()
@@ -61,10 +57,7 @@ func TestM50AJoinHearsOfOtherShardsInTheirPlace(t *testing.T) {
 // M50: what was heard of others goes with what is handed over next, and stays until then where nothing is complete.
 func TestM50WhatIsHeardWaitsForWhatIsHandedOver(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(threeInputs), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, threeInputs)
 	now, h := time.Unix(200, 0).UTC(), accumulator.Handoff{}
 	side := accumulator.NewCore(u.Programs[0], accumulator.Limits{})
 	pass := func(at int64) { side.Pass(now, &boundary.Event{}, fold.Fate{Vouched: true, At: at}) }

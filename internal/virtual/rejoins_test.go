@@ -3,7 +3,6 @@ package virtual_test
 import (
 	"testing"
 
-	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -45,10 +44,7 @@ func TestM3AJoinOfAJoin(t *testing.T) {
 // hands over to another has taken no room that could be given back.
 func TestM4SidesWaitForAllThatTakesThem(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(joinedAgain), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+	u := declared(t, joinedAgain)
 	j := newJournaled(t, u)
 	j.takeInto(0, 100, order("x", 100))
 	j.takeInto(1, 100, order("x", 100))

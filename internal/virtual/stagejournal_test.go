@@ -29,6 +29,16 @@ type journaled struct {
 	entries []checkpoint.JournalEntry // since head
 }
 
+// declared is a declaration compiled, which has no mistake.
+func declared(t *testing.T, text string) *compile.Unit {
+	t.Helper()
+	u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
+	if err := diags.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 func newJournaled(t *testing.T, u *compile.Unit) *journaled {
 	j := &journaled{t: t, u: u, core: reactor.NewCore(config(u)), cells: map[string]checkpoint.Cell{}}
 	j.core.Begin()
@@ -122,7 +132,7 @@ func (j *journaled) replayed() *reactor.Core {
 // letters that came again.
 func TestM29StagesAreReplayed(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { time: event.at, time_unit: s, window: { tumbling: 2s, lateness: 1s, key: event.k, aggregate: { n: count() } } }
   s: { from: n, time: event.start, window: { tumbling: 6s, lateness: 2s, aggregate: { n: sum(event.n) } } }
@@ -134,10 +144,7 @@ nodes:
   all: { event: true, expr: '[now(), a ?? nil, s ?? nil, w ?? nil, d ?? nil]' }
 outputs: { o: { from: all, sink: { stdout: {} } } }
 reactor: { strategy: sequential }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 29))
 		j := newJournaled(t, u)
@@ -193,16 +200,13 @@ func stateOf(t *testing.T, c *reactor.Core) (all told) {
 // M4: however fast newest values come, and however much a stage makes of each, what waits in it is bounded.
 func TestM4StagesAreBounded(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { strategy: latest }
   s: { from: n, window: { hopping: { size: 10s, every: 1s }, aggregate: { n: count() } }, capacity: 50 }
 nodes: { n: { event: true, expr: a } }
 outputs: { o: { from: s, sink: { stdout: {} } } }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	cfg := config(u)
 	cfg.Journal, cfg.EventClock = false, false
 	c := reactor.NewCore(cfg)
@@ -231,16 +235,13 @@ outputs: { o: { from: s, sink: { stdout: {} } } }
 // M42: late events of a stage take room of their input as those of any window do, and give it back.
 func TestM42LateEventsOfAStageTakeRoom(t *testing.T) {
 	t.Parallel()
-	u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+	u := declared(t, `graph: g
 accumulators:
   a: { time: event.at, time_unit: s, strategy: sequential }
   s: { from: n, time: event.at, time_unit: s, window: { tumbling: 1s, late: old, aggregate: { n: count() } } }
 nodes: { n: { expr: a } }
 outputs: { o: { from: old, sink: { stdout: {} } } }
-`), "g.yaml")
-	if err := diags.Err(); err != nil {
-		t.Fatal(err)
-	}
+`)
 	j := newJournaled(t, u)
 	var room reactor.Credit
 	for second := range 20 {

@@ -1,5 +1,6 @@
-// Package graph is the source that is an output of another graph of the daemon. The engine
-// hands the values over, since it knows the graphs; here is how such a source is declared.
+// Package graph has the sources that are outputs of other graphs of the daemon: graph, whose values come as they are
+// put out, and follow, whose values are kept there until they are durable here, so that each comes exactly once. The
+// engine hands the values over, since it knows the graphs; here is how such sources are declared.
 package graph
 
 import (
@@ -12,14 +13,29 @@ import (
 	"github.com/graphd/graphd/internal/spec/trait"
 )
 
-// Kind describes the source.
+// Kind describes the source graph.
 func Kind() kind.Source[accumulator.Source] {
-	declared := decode.NewKind("graph", schema(), defaults, readDeclared)
+	return kindOf("graph", "The output of another graph.", definitions, Declared{})
+}
+
+// Following describes the source follow.
+func Following() kind.Source[accumulator.Source] {
+	return kindOf("follow", "An output of another graph whose sink is followers, each value exactly once.",
+		definitionsOfFollow, Declared{follows: true})
+}
+
+func kindOf(name, about, definitions string, defaults Declared) kind.Source[accumulator.Source] {
+	schema := decode.NewSchema(about, decode.Define(definitions, decode.MappingOf("source_"+name, fields, nil)))
+	declared := decode.NewKind(name, schema, func() Declared { return defaults },
+		func(d *decode.Decoder, v decode.Value, c *Declared) { decode.Object(d, v, "source "+name, fields, c) })
 	return kind.NewSource(declared, kind.Unchecked, kind.NoSource[Declared, accumulator.Source])
 }
 
 // Declared is the source as a declaration describes it.
-type Declared struct{ Name, Output string }
+type Declared struct {
+	Name, Output string
+	follows      bool // it is of the kind follow
+}
 
 // Canonical implements [spec.SourceConfig].
 func (c Declared) Canonical(t *meaning.Tree) {
@@ -31,7 +47,12 @@ func (c Declared) Canonical(t *meaning.Tree) {
 func (c Declared) Identity() string { return c.Name + "/" + c.Output }
 
 // Origin implements [spec.SourceConfig].
-func (c Declared) Origin() trait.Origin { return trait.FromGraph(c.Name, c.Output) }
+func (c Declared) Origin() trait.Origin {
+	if c.follows {
+		return trait.Followed(c.Name, c.Output)
+	}
+	return trait.FromGraph(c.Name, c.Output)
+}
 
 var (
 	fields = decode.PartOfGraph("output", func(c *Declared) (graph, part *string) {
@@ -40,15 +61,7 @@ var (
 
 	//go:embed schema.json
 	definitions string
+
+	//go:embed follow.json
+	definitionsOfFollow string
 )
-
-func schema() decode.Schema {
-	return decode.NewSchema("The output of another graph.",
-		decode.Define(definitions, decode.MappingOf("source_graph", fields, nil)))
-}
-
-func defaults() Declared { return Declared{} }
-
-func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
-	decode.Object(d, v, "source graph", fields, c)
-}
