@@ -63,7 +63,6 @@ func (j *Join) Join(side int, b *boundary.Boundary, out []boundary.Boundary) (
 		return out, fold.Dropped, nil
 	}
 	j.most[side] = max(j.most[side], e.at) // also by what there is no room for: who has other keys hears of that
-	// What it was when it came: how a value is held may be another way after a restart.
 	e.size = rowBytes + len(e.key) + b.Size
 	if j.rows >= j.p.MaxRows || j.rows > 0 && j.bytes+int64(e.size) > j.p.MaxBytes {
 		return out, fold.Refused, &fold.BadEvent{Stage: stage, Code: "join_full", Text: fmt.Sprintf(
@@ -207,7 +206,7 @@ func (j *Join) pair(l, r *row) boundary.Boundary {
 	slots[0], slots[1] = boundary.Int(l.matches), boundary.Int(r.matches)
 	b := boundary.Boundary{
 		Value: j.made.Object(), First: l.pos, Last: r.pos, At: time.Unix(0, max(l.at, r.at)).UTC(),
-		Events: l.owes + r.owes, Size: l.value.Size() + r.value.Size() + 64, Links: l.links.Join(r.links),
+		Events: l.owes + r.owes, Size: l.weight() + r.weight() + 64, Links: l.links.Join(r.links),
 	}
 	if j.p.givesKey {
 		b.Key = l.key
@@ -225,7 +224,7 @@ func (j *Join) alone(e *row) boundary.Boundary {
 	slots[0], slots[1] = boundary.Int(0), boundary.Int(0)
 	b := boundary.Boundary{
 		Value: j.made.Object(), First: e.pos, Last: e.pos, At: time.Unix(0, e.at).UTC(), Events: e.owes,
-		Size: e.value.Size() + 64, Links: e.links,
+		Size: e.weight() + 64, Links: e.links,
 	}
 	if j.p.givesKey {
 		b.Key = e.key

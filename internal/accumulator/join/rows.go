@@ -24,6 +24,10 @@ type row struct {
 	gone    bool // its time was up
 }
 
+// weight is the size of what the row is of, as it was when it came: how a value is held may be another way after a
+// restart, and what comes of it is bounded by that.
+func (e *row) weight() int { return e.size - rowBytes - len(e.key) }
+
 // pageRows is how many rows a page has room for: few enough to be copied when one of them changes, and many enough
 // that a checkpoint of a large state has few parts.
 const pageRows = 128
