@@ -67,6 +67,9 @@ func (w *wide) virtuallyAt(t *testing.T, doc tree, r *rand.Rand, instants []inst
 				return nil, err
 			}
 			g.Release = release
+			if err := g.Quiesce(); err != nil { // it is at rest between two instants, as a daemon that has started
+				return nil, err
+			}
 		}
 		err := g.AdvanceTo(first.Add(time.Duration(in.at) * time.Millisecond))
 		for i, name := range in.inputs {
