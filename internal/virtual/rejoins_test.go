@@ -1,6 +1,7 @@
 package virtual_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/graphd/graphd/internal/reactor"
@@ -67,5 +68,22 @@ func TestM4SidesWaitForAllThatTakesThem(t *testing.T) {
 	j.core.DrainFreed(func(i int, c reactor.Credit) { freed[i] += c.Boundaries })
 	if j.core.Stuffed(0) || freed[0] != 1 || freed[1] != 1 || freed[4] != 0 {
 		t.Errorf("of its room the inputs have %v back", freed)
+	}
+}
+
+// M3, M33: an update has the first join hand over alone what it has had since before, and the second has not waited for
+// it: it is joined all the same, and accounted for.
+func TestM33WhatAJoinHandsOverAfterAnUpdateIsNotLate(t *testing.T) {
+	t.Parallel()
+	j := newJournaled(t, declared(t, strings.Replace(joinedAgain, "type: left", "type: inner", 1)))
+	j.takeInto(2, 95, order("w", 95))
+	j.takeInto(0, 100, order("x", 100))
+	j.takeInto(2, 107, order("x", 107)) // the second has let go of w, at 105
+	j.seal()
+	j.crash(declared(t, joinedAgain))
+	j.takeInto(2, 112, order("y", 112)) // until 110 the x of 100 could have a partner in the first
+	b := j.core.Books(3)
+	if l, late := j.core.LateDrops(3); late || b.Received != 4 || b.Filtered != 0 || b.Consumed != 3 {
+		t.Errorf("late %+v, books %+v", l, b)
 	}
 }

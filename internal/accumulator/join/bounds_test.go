@@ -92,6 +92,29 @@ func TestM5WhatIsReplayedLateIsADeadLetter(t *testing.T) {
 	}
 }
 
+// M3: what another join hands over is not late, however far this one has come: it finds what partners are there still,
+// and goes when the join goes on.
+func TestM3WhatAJoinHandsOverIsNotLate(t *testing.T) {
+	t.Parallel()
+	c := defaults()
+	c.Type, c.After = "full", 100
+	j := made(t, c)
+	j.p.joined[Left] = true
+	j.Quiet(time.Unix(0, 1000), nil)
+	for i, e := range []event{{0, Right, "a", 999}, {1, Right, "a", 1050}, {2, Left, "a", 990}, {3, Left, "a", 200}} {
+		b := boundary.Boundary{Value: e.value(), Key: `"a"`, Events: 1, At: time.Unix(0, e.at)}
+		out, said, bad := j.Join(e.side, &b, nil)
+		if want := []fold.Verdict{fold.Dropped, fold.Folded, fold.Folded, fold.Folded}[i]; said != want || bad != nil ||
+			(len(out) == 1) != (i == 2) {
+			t.Errorf("event %d: %v, %v, %d boundaries", i, said, bad, len(out))
+		}
+	}
+	out, _ := j.Quiet(time.Unix(0, 1000), nil)
+	if len(out) != 1 || out[0].At.UnixNano() != 200 {
+		t.Errorf("handed over %+v", out)
+	}
+}
+
 // M4: events of a side that wait for long stand close together, also where those of the other go at once, and these
 // take no page each.
 func TestM4SidesHavePagesOfTheirOwn(t *testing.T) {

@@ -103,9 +103,10 @@ func (j *Join) group(key boundary.Key) *group {
 func (j *Join) Heard(side int, at int64) { j.most[side] = max(j.most[side], at) }
 
 // late says that an event comes later than it may: behind others of its side by more than the lateness, or behind what
-// the join is through with.
+// the join is through with. What another join hands over never does: this one is through with what is older where that
+// one has begun to hand over alone, or to keep for longer, what it has had since before.
 func (j *Join) late(side int, at int64) bool {
-	return at < j.mark || !j.p.joined[side] && at < before(j.most[side], int64(j.p.Lateness))
+	return !j.p.joined[side] && (at < j.mark || at < before(j.most[side], int64(j.p.Lateness)))
 }
 
 // keep takes in a row. Those of a side have pages of their own: one side may be kept for much longer than the other,
