@@ -83,39 +83,7 @@ func (c *Core) beginAnew() {
 func (c *Core) carryOver() {
 	c.anew = false
 	at := form.Nano(c.now)
-	c.restartStages()
-	if !c.lastStart.IsZero() {
-		c.lastStart = c.now
-	}
-	c.countFrom(c.shared, at)
-	for i := range c.keys.ages {
-		c.keys.ages[i].seen = at
-	}
-	for k := range c.keys.byKey.All() { // each by itself: the order does not matter
-		c.countFrom(k, at)
-		c.changes.touch(k)
-		c.schedule(k)
-	}
-}
-
-func (c *Core) countFrom(k *cell, at int64) {
-	if k.seen != form.Never {
-		k.seen = at
-	}
-	if k.times != nil {
-		for _, since := range [...]*int64{&k.times.started, &k.times.first, &k.times.last} {
-			if *since != form.Never {
-				*since = at
-			}
-		}
-	}
-	for i := range c.cfg.Inputs {
-		if q := c.slotOf(k, i).queue; q != nil {
-			for n := range q.len() {
-				q.at(n).at = at
-			}
-		}
-	}
+	c.retime(func(int64) int64 { return at })
 }
 
 func (c *Core) moveOn(now time.Time) {

@@ -15,32 +15,49 @@ func (c *Core) Rewind(i int, to []boundary.Position) {
 }
 
 // SetBack sets engine time back to now: the one that was restored comes from a clock that was
-// wrong. No timer runs from a time that has not come. It is for a core that is not started.
+// wrong. No timer runs from a time that has not come, and nothing waits for one. It is for a core that is not started.
 func (c *Core) SetBack(now time.Time) {
 	c.now, c.changes.head = now, true
-	if c.lastStart.After(now) {
-		c.lastStart = now
-	}
 	at := form.Nano(now)
 	c.ticked = min(c.ticked, at)
 	c.pace.SetBack(at)
-	c.shared.setBack(at)
-	c.restartStages()
-	for i := range c.keys.ages {
-		c.keys.ages[i].seen = min(c.keys.ages[i].seen, at)
-	}
-	for k := range c.keys.byKey.All() { // each by itself: the order does not matter
-		k.setBack(at)
-		c.changes.touch(k)
-		c.schedule(k)
-	}
+	c.retime(func(then int64) int64 { return min(then, at) })
 	c.logBack()
 }
 
-func (k *cell) setBack(at int64) {
-	k.seen = min(k.seen, at)
+// retime changes every time that something waits or counts from, but where the cadences are: to answers what a time
+// becomes. Engine time is the new one already. What has not been stays so; what is there and has no time, as what came
+// before engine time began, is asked for as [form.Never].
+func (c *Core) retime(to func(then int64) int64) {
+	c.restartStages()
+	if !c.lastStart.IsZero() {
+		c.lastStart = form.NanoTime(to(form.Nano(c.lastStart)))
+	}
+	c.retimeCell(c.shared, to)
+	for i := range c.keys.ages {
+		c.keys.ages[i].seen = to(c.keys.ages[i].seen)
+	}
+	for k := range c.keys.byKey.All() { // each by itself: the order does not matter
+		c.retimeCell(k, to)
+		c.changes.touch(k)
+		c.schedule(k)
+	}
+}
+
+func (c *Core) retimeCell(k *cell, to func(then int64) int64) {
+	k.seen = to(k.seen)
 	if t := k.times; t != nil {
-		t.started, t.first, t.last = min(t.started, at), min(t.first, at), min(t.last, at)
+		for _, since := range [...]*int64{&t.started, &t.first, &t.last} {
+			if *since != form.Never {
+				*since = to(*since)
+			}
+		}
+	}
+	for i := range c.cfg.Inputs {
+		q := c.slotOf(k, i).queue
+		for n := range q.len() {
+			q.at(n).at = to(q.at(n).at)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,57 @@ func TestM26SetBack(t *testing.T) {
 	replayer.Done()
 	if n, _ := again.KeyCount(); n != 0 || again.Epoch() != 3 || !again.Now().Equal(r.c.Now()) {
 		t.Errorf("the replay has %d keys, epoch %d, %v; want none, 3, %v", n, again.Epoch(), again.Now(), r.c.Now())
+	}
+}
+
+// M26, M8: what was queued under a clock that was wrong waits for no time that has not come: when a cut has taken some
+// of it, the rest goes when the cadence or the longest wait says so.
+func TestM26SetBackReachesWhatIsQueued(t *testing.T) {
+	t.Parallel()
+	const one = "  a: { strategy: sequential }\n"
+	const both = one + "  b: { strategy: sequential }\n"
+	const grid, wait = "{ when: any, every: 10s }", "{ when: all, max_wait: 5s, rate_limit: 1s }"
+	for _, c := range []struct {
+		name, inputs, reactor string
+		key                   string // whose the events are; "" for a graph without keys
+		step                  time.Duration
+	}{
+		{name: "cadence", inputs: one, reactor: grid, step: 10 * time.Second},
+		{name: "cadence of a key", inputs: one, reactor: grid, key: "x", step: 10 * time.Second},
+		{name: "longest wait", inputs: both, reactor: wait, step: 5 * time.Second},
+		{name: "longest wait of a key", inputs: both, reactor: wait, key: "x", step: 5 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			nodes := pair
+			if !strings.Contains(c.inputs, "b:") {
+				nodes = strings.ReplaceAll(pair, "b ?? nil", "nil")
+			}
+			var opts []option
+			if c.key != "" {
+				opts = append(opts, keyed(nil))
+			}
+			r := newRig(t, graphOf(c.inputs, c.reactor, nodes), opts...)
+			right := r.now
+			r.now = right.Add(24*time.Hour + time.Second) // at no instant of the cadence
+			r.fire()                                      // a tick that is owed
+			for n := range 3 {
+				r.give("a", c.key, n+1)
+			}
+			r.want(r.fire(), "")
+			r.reload(map[string]checkpoint.Cell{})
+			r.now = right
+			r.c.SetBack(r.now)
+			r.start()
+			for _, want := range []string{"out=[1,null]", "out=[2,null]", "out=[3,null]"} {
+				r.advance(c.step)
+				got, _, _ := strings.Cut(r.fire(), "@")
+				r.want(got, want)
+			}
+			if c.key != "" {
+				checkKeys(t, r.c)
+			}
+		})
 	}
 }
 
