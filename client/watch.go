@@ -22,7 +22,7 @@ const (
 // belongs to one goroutine.
 type Watch struct {
 	conn *websocket.Conn
-	at   api.Places // where it has begun in the shards of a graph that is dealt
+	at   api.Places // where it has begun in the shards of its graph
 }
 
 // Watch subscribes. graph "" is every graph of the tenant; since is the place of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/watch"
 )
 
 // M32: a watcher gets each frame, or is told of it in a gap, however little history a graph keeps and however many
@@ -60,4 +61,35 @@ func tellsOfAll(t *testing.T, mode string, keep int) {
 	if again := read(back, 6); last != 36 || again != 36 {
 		t.Errorf("told of frames to %d, and who comes back to %d, of 36", last, again)
 	}
+}
+
+// TestM53WatcherKnowsWhereItBegins: who watches a graph without shards is told where that begins, too, so that they go
+// on from there when the connection is lost before anything has come.
+func TestM53WatcherKnowsWhereItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, lasting{memstore.New()}, &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
+			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.push("g", "a", "1", "2")
+		begin := func(since string) *watch.Queue {
+			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, []string{"firings"}, since)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sub.(*watch.Queue)
+		}
+		first := begin("")
+		at := first.Places()
+		first.Close()
+		if at != "1:4" {
+			t.Errorf("it begins at %q", at)
+		}
+		b.push("g", "a", "3")
+		again := begin(at)
+		defer again.Close()
+		if f := again.TryNext(); f == nil || f.Type != "firing" || f.Epoch != 3 {
+			t.Errorf("what has come in between is %+v", f)
+		}
+	})
 }

@@ -52,7 +52,7 @@ func TestAgainstTheEngine(t *testing.T) {
 
 	watcher := connect(t, url+"/v1/ws"+strings.TrimPrefix(g, "/v1")+"/reactor")
 	watcher.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","health","state"]}`)
-	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","health","state"]}`)
+	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","health","state"],"at":"1:0"}`)
 	pusher := connect(t, url+"/v1/ws"+strings.TrimPrefix(g, "/v1")+"/accumulators/left")
 	pusher.send(`{"type":"events","id":1,"data":[{"x":150},{"x":13},{"y":1}]}`)
 	if got := pusher.next(); !strings.HasPrefix(got, `{"type":"ack","id":1,"accepted":2,"filtered":1,`+

@@ -41,7 +41,7 @@ func TestM13AgainstTheEngine(t *testing.T) {
 	step("PUT "+g, keyedDeclaration, 201, "")
 	watcher := connect(t, serve(t, s)+"/v1/ws"+strings.TrimPrefix(g, "/v1")+"/reactor")
 	watcher.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","state"]}`)
-	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","state"]}`)
+	watcher.want(`{"type":"result","id":1,"topics":["outputs","firings","state"],"at":"1:0"}`)
 
 	step("POST "+g+"/accumulators/left/events", `[{"s":"A","x":1},{"s":7,"x":2},{"x":3}]`, 200, "", `"accepted":2`,
 		`"key_missing"`)

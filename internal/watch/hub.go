@@ -29,7 +29,6 @@ const (
 type Hub struct {
 	ref      api.Ref
 	shard    int
-	dealt    bool // the graph has other shards, whose streams are others
 	watching atomic.Int32
 
 	mu       sync.Mutex
@@ -47,7 +46,7 @@ type Hub struct {
 func NewHub(ref api.Ref) *Hub { return &Hub{ref: ref} }
 
 // NewShardHub makes the hub of one of several shards of a graph: its frames name it and are numbered for themselves.
-func NewShardHub(ref api.Ref, shard int) *Hub { return &Hub{ref: ref, shard: shard, dealt: true} }
+func NewShardHub(ref api.Ref, shard int) *Hub { return &Hub{ref: ref, shard: shard} }
 
 // Look hands out the records made since the last look. It answers when it wants to look
 // again although nothing happens: a state frame may be due.
@@ -225,9 +224,7 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 		h.told = condition{string(c.Health()), c.Paused()}
 		h.mu.Unlock()
 	}
-	if h.dealt {
-		q.begin(h.shard, api.Place{Incarnation: c.Config().Incarnation, Seq: c.Frames()})
-	}
+	q.begin(h.shard, api.Place{Incarnation: c.Config().Incarnation, Seq: c.Frames()})
 	h.Attach(q)
 }
 

@@ -23,7 +23,7 @@ type Queue struct {
 	mu     sync.Mutex
 	frames []*api.Frame
 	gaps   []*api.Frame // what did not fit since the queue was full, by shard; one for all graphs
-	at     api.Places   // where it began in the shards of a graph that is dealt
+	at     api.Places   // where it began in the shards of its graph, or in its only one
 	last   api.Places   // where it is in them, of one that goes on at another member; nil of others
 	hubs   map[*Hub]struct{}
 	ended  bool
@@ -71,7 +71,8 @@ func ParsePlaces(since string) (api.Places, error) {
 	return at, nil
 }
 
-// Places are where the watcher began in the shards of a graph that is dealt; "" of others.
+// Places are where the watcher began, in each shard of its graph that runs: who loses the connection before the first
+// frame goes on from there. They are "" of one who watches all graphs.
 func (q *Queue) Places() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

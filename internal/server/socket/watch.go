@@ -76,7 +76,7 @@ const maxSince = 32 << 10
 // subscribed answers a subscription.
 type subscribed struct {
 	Topics []string `json:"topics"`
-	// At is where it begins in the shards of a graph that is dealt.
+	// At is where it begins in the shards of its graph, as far as they run.
 	At string `json:"at,omitempty"`
 }
 
