@@ -11,7 +11,9 @@
 // it reads frames and hands them to the endpoint. The writer sends acknowledgements, or
 // what a subscription has. The keeper pings, and when the connection's context has ended
 // it sends the close frame and closes the connection, which ends the reader. The reader
-// joins the other two before the handler returns; [Hub.Join] waits for all handlers.
+// joins the other two before the handler returns; [Hub.Join] waits for all handlers. What
+// is watched for how it stands is looked at on a goroutine of its own, one for all who
+// watch a graph, or all graphs of a tenant; [Hub.Join] ends and joins these as well.
 //
 // Backpressure goes through: an accumulator that is full holds the reader, the kernel's
 // buffers fill, and the client's own writes block. A watcher is never waited for: its

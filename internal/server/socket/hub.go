@@ -76,12 +76,13 @@ type Config struct {
 	Denied func(ctx context.Context, command, graph string)
 }
 
-// Hub admits connections and knows all of them. It starts no goroutine of its own. Safe
-// for concurrent use.
+// Hub admits connections and knows all of them. It starts no goroutine of its own but those that look at graphs while
+// somebody watches how they stand, which [Hub.Join] joins. Safe for concurrent use.
 type Hub struct {
 	cfg      Config
 	ctl      Control
 	commands map[string]access.Guard[command]
+	lookout  *lookout
 	slow     atomic.Int64
 
 	mu         sync.Mutex
@@ -95,7 +96,7 @@ type Hub struct {
 // NewHub makes a hub over ctl.
 func NewHub(ctl Control, cfg Config) *Hub {
 	h := &Hub{cfg: cfg, ctl: ctl, conns: map[*conn]struct{}{}, each: map[string]int{}, idle: make(chan struct{}),
-		commands: commands()}
+		commands: commands(), lookout: newLookout(ctl, cfg.Log)}
 	return h
 }
 
@@ -189,6 +190,7 @@ func (h *Hub) Close() {
 // Join waits, after Close, until every connection has ended. When ctx is done first it
 // cuts off those that have not, and says how many.
 func (h *Hub) Join(ctx context.Context) error {
+	defer h.lookout.close() // what looks ends with its context
 	select {
 	case <-h.idle:
 		return nil

@@ -1,51 +1,45 @@
 package socket
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
-	"time"
+	"io"
+	"slices"
+	"sync"
 
 	"github.com/graphd/graphd/internal/api"
-	"github.com/graphd/graphd/internal/server/wire"
 )
 
 // topicSummary is told of by looking at graphs, and not by their runs.
 const topicSummary = "summary"
 
-const (
-	// lookEvery is the time between two looks. It is at least lookShare times what a look takes, so that a watcher of
-	// very many graphs costs a thirtieth of a core and no more.
-	lookEvery = time.Second
-	lookShare = 30
-)
-
-// Surveyor knows how graphs stand.
-type Surveyor interface {
-	Graphs(ctx context.Context, tenant string) (api.GraphList, error)
-	Graph(ctx context.Context, g api.Ref) (api.GraphSummary, error)
-}
-
 // survey is a subscription that has the summary of its graph too, after each look; or where it is to all graphs of a
-// tenant the rows of those that have changed. It looks between two frames, on the goroutine that asks for them.
+// tenant the rows of those that have changed. What a look has found is told between two frames of the subscription,
+// which wait for no look. A client that is slow leaves looks out.
 type survey struct {
 	api.Subscription
-	ctl  Surveyor
+	out  *lookout
+	of   *looking
 	ref  api.Ref // all of the tenant's graphs when Name is ""
 	sees func(graph string) bool
+	left sync.Once
 
-	due    time.Time
-	frames []*api.Frame
-	rows   map[string]told
+	was, is  *look // what has been told, and what is being told of: nil when all of was has been
+	from, to int   // which rows of both are next
+	graphs   int   // that were told of, or are as they were
 }
 
-// told is what was last told of a graph.
-type told struct {
-	text     string
-	at       time.Time
-	received int64
-	busy     float64
-	look     int64
+// newSurvey adds to sub what is found by looking. ctx is of whom it is for, and does not end it.
+func newSurvey(ctx context.Context, sub api.Subscription, out *lookout, ref api.Ref,
+	sees func(string) bool) *survey {
+	return &survey{Subscription: sub, out: out, of: out.join(ctx, ref), ref: ref, sees: sees}
+}
+
+// Close ends the subscription.
+func (s *survey) Close() {
+	s.left.Do(func() { s.out.leave(s.of) })
+	s.Subscription.Close()
 }
 
 // Next is the next frame, or the first of what a look has found.
@@ -54,86 +48,105 @@ func (s *survey) Next(ctx context.Context) (*api.Frame, error) {
 		if f := s.found(); f != nil {
 			return f, nil
 		}
-		if time.Now().Before(s.due) {
-			until, cancel := context.WithDeadline(ctx, s.due)
-			f, err := s.Subscription.Next(until)
-			cancel()
-			if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-				return f, err
-			}
+		if f := s.Subscription.TryNext(); f != nil {
+			return f, nil
 		}
-		began := time.Now()
-		s.look(ctx, began)
-		s.due = began.Add(max(lookEvery, lookShare*time.Since(began)))
+		until, wake := context.WithCancel(ctx)
+		if !s.of.await(s, s.was, wake) {
+			wake()
+			continue
+		}
+		f, err := s.Subscription.Next(until)
+		looked := until.Err() != nil && ctx.Err() == nil
+		s.of.forget(s)
+		wake()
+		if err == nil || !looked || errors.Is(err, io.EOF) {
+			return f, err
+		}
 	}
 }
 
 // TryNext is the next frame if one is ready.
 func (s *survey) TryNext() *api.Frame {
-	if f := s.found(); f != nil {
-		return f
+	if s.is != nil { // a look that has begun to be told of is told to its end
+		if f := s.found(); f != nil {
+			return f
+		}
 	}
 	return s.Subscription.TryNext()
 }
 
-func (s *survey) found() (f *api.Frame) {
-	if len(s.frames) > 0 {
-		f, s.frames = s.frames[0], s.frames[1:]
+// found is the next frame of what the last look has found, nil where all of it was told.
+func (s *survey) found() *api.Frame {
+	if s.is == nil {
+		latest := s.of.last()
+		if latest == s.was {
+			return nil
+		}
+		s.is, s.from, s.to, s.graphs = latest, 0, 0, 0
 	}
-	return f
+	if s.ref.Name != "" {
+		s.was, s.is = s.is, nil
+		at := s.was.at
+		return &api.Frame{Type: topicSummary, Graph: s.ref.Name, Summary: s.was.graph, LookedAt: &at}
+	}
+	var before []row
+	if s.was != nil {
+		before = s.was.rows
+	}
+	for s.from < len(before) || s.to < len(s.is.rows) {
+		if f := s.row(before); f != nil {
+			return f
+		}
+	}
+	s.was, s.is = s.is, nil
+	return &api.Frame{Type: topicSummary, List: &api.ListTold{Graphs: s.graphs, Missing: s.missing()}}
 }
 
-// look finds how the graphs stand. What cannot be found out is not told this time: that a graph has gone is for the
-// subscription to say, and what else is wrong the next look may find mended.
-func (s *survey) look(ctx context.Context, now time.Time) {
-	if s.ref.Name != "" {
-		if sum, err := s.ctl.Graph(ctx, s.ref); err == nil {
-			at := time.Now().UTC()
-			s.frames = append(s.frames, &api.Frame{Type: topicSummary, Graph: s.ref.Name, Summary: &sum, LookedAt: &at})
-		}
-		return
+// row goes on by a graph, and tells of it where it is new, has gone, or stands otherwise than at the look before.
+func (s *survey) row(before []row) *api.Frame {
+	order := 0 // of the next before and the next there is
+	switch {
+	case s.from == len(before):
+		order = 1
+	case s.to == len(s.is.rows):
+		order = -1
+	default:
+		order = cmp.Compare(before[s.from].Graph, s.is.rows[s.to].Graph)
 	}
-	list, err := s.ctl.Graphs(ctx, s.ref.Tenant)
-	if err != nil {
-		return
+	if order < 0 {
+		gone := before[s.from].Graph
+		s.from++
+		if !s.sees(gone) {
+			return nil
+		}
+		return &api.Frame{Type: topicSummary, Graph: gone, Removed: true}
+	}
+	r := &s.is.rows[s.to]
+	s.to++
+	same := false
+	if order == 0 {
+		same = before[s.from].hash == r.hash
+		s.from++
+	}
+	if !s.sees(r.Graph) {
+		return nil
+	}
+	if s.graphs++; same {
+		return nil
+	}
+	return &api.Frame{Type: topicSummary, Graph: r.Graph, Row: &r.GraphRow}
+}
+
+// missing are the daemons that have not said how graphs stand which one may know of.
+func (s *survey) missing() []api.Missing {
+	if len(s.was.missing) == 0 {
+		return nil
+	}
+	list := api.GraphList{Missing: slices.Clone(s.was.missing)}
+	for i := range list.Missing { // what was found is others' too
+		list.Missing[i].Graphs = slices.Clone(list.Missing[i].Graphs)
 	}
 	list.Narrow(s.sees)
-	if s.rows == nil {
-		s.rows = make(map[string]told, len(list.Items))
-	}
-	look := now.UnixNano()
-	for i := range list.Items {
-		s.row(&list.Items[i], now, look)
-	}
-	for name, was := range s.rows {
-		if was.look != look {
-			delete(s.rows, name)
-			s.frames = append(s.frames, &api.Frame{Type: topicSummary, Graph: name, Removed: true})
-		}
-	}
-	s.frames = append(s.frames, &api.Frame{Type: topicSummary,
-		List: &api.ListTold{Graphs: len(list.Items), Missing: list.Missing}})
-}
-
-// row tells of a graph that is new, or stands otherwise than at the look before.
-func (s *survey) row(sum *api.GraphSummary, now time.Time, look int64) {
-	row := api.RowOf(sum)
-	was, known := s.rows[sum.Graph]
-	is := told{at: now, received: sum.Counters.Received, busy: sum.Cost.BusySeconds, look: look}
-	if passed := now.Sub(was.at).Seconds(); known && passed > 0 {
-		row.EventsPerSecond = rounded(float64(is.received-was.received)/passed, 100)
-		row.Cores = rounded((is.busy-was.busy)/passed, 10000)
-	}
-	raw, err := wire.Encode(row)
-	is.text = string(raw)
-	s.rows[sum.Graph] = is
-	if err == nil && is.text != was.text {
-		s.frames = append(s.frames, &api.Frame{Type: topicSummary, Graph: sum.Graph, Row: &row})
-	}
-}
-
-// rounded is a rate as finely as people tell two apart. Counters begin anew where a graph goes to another daemon.
-func rounded(x, parts float64) *float64 {
-	x = math.Round(max(0, x)*parts) / parts
-	return &x
+	return list.Missing
 }

@@ -116,7 +116,7 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 		sub = &narrowed{sub, e.who}
 	}
 	if len(of) < len(wanted) {
-		sub = &survey{Subscription: sub, ctl: e.c.h.ctl, ref: e.ref, sees: e.who.Sees}
+		sub = newSurvey(ctx, sub, e.c.h.lookout, e.ref, e.who.Sees)
 	}
 	if err := e.answer(ctx, f, subscribed{wanted, at}, nil); err != nil {
 		sub.Close()
