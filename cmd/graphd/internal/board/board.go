@@ -50,6 +50,9 @@ func New(named bool) *Board {
 // Health says how a graph is.
 func (b *Board) Health(graph, health string) { b.health[graph] = health }
 
+// Gone takes a graph out that is not there any more.
+func (b *Board) Gone(graph string) { delete(b.health, graph) }
+
 // Missed counts frames that were missed.
 func (b *Board) Missed(frames int64) { b.gaps += frames }
 

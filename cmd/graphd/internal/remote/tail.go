@@ -51,7 +51,7 @@ ends it.`,
 	})
 	cmd.Flags().StringSliceVar(&topics, "topics", []string{
 		"outputs", "health",
-	}, "what to follow: outputs, firings, health, state")
+	}, "what to follow: outputs, firings, health, state, summary")
 	choices(cmd, "topics", "outputs", "firings", "health", "state", "summary")
 	cmd.Flags().StringVar(&since, "since", "",
 		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
@@ -67,11 +67,17 @@ var errEnough = errors.New("enough")
 // connection is made again.
 func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string,
 	count int) error {
-	n := 0
+	n, list := 0, ""
 	options := client.TailOptions{Topics: topics, Since: since,
 		Lost: func(err error, wait time.Duration) { a.Say("%s", whyLost(err, wait)) },
 		Back: func() { a.Say("connected again") }}
 	err := c.Tail(ctx, graph, options, func(f *api.Frame) error {
+		if f.List != nil && !a.Structured() { // it comes behind each look, and says the same behind most
+			was := list
+			if list = a.frameText(f); list == was {
+				return nil
+			}
+		}
 		if err := a.frame(f, graph == ""); err != nil {
 			return err
 		}

@@ -90,6 +90,13 @@ func (a *Verbs) add(b *board.Board, f *api.Frame) {
 		}
 	case "health":
 		b.Health(f.Graph, strings.TrimSuffix(f.Health+", "+describe.Reason(f.Reason), ", -"))
+	case "summary":
+		switch {
+		case f.Removed:
+			b.Gone(f.Graph)
+		case f.List == nil:
+			b.Health(f.Graph, describe.Standing(f))
+		}
 	case "gap":
 		b.Missed(f.To - f.From + 1)
 	}

@@ -28,6 +28,10 @@ func TestFramesOfABoard(t *testing.T) {
 		{Type: "firing", Graph: "g", Firing: &api.Firing{Epoch: 10, Error: new("node n: no")}},
 		{Type: "health", Graph: "g", Health: "degraded", Reason: &api.Reason{Code: "x", Detail: "y"}},
 		{Type: "gap", From: 4, To: 9},
+		{Type: "summary", Graph: "a", Row: &api.GraphRow{Graph: "a", Health: "live", Epoch: 3}},
+		{Type: "summary", Graph: "gone", Row: &api.GraphRow{Graph: "gone", Health: "live"}},
+		{Type: "summary", Graph: "gone", Removed: true},
+		{Type: "summary", List: &api.ListTold{Graphs: 1}},
 	} {
 		a.add(b, f)
 	}
@@ -36,10 +40,14 @@ func TestFramesOfABoard(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(screen.String()), " ")
 	for _, want := range []string{
-		"g degraded, x: y 6 frames missed", "signals - 7 1", `by_key "AAPL" 8 1`, "failed epochs - 10 1",
+		"a live #3 0.0 epochs/s 0 received, 0 queued g degraded, x: y 6 frames missed",
+		"signals - 7 1", `by_key "AAPL" 8 1`, "failed epochs - 10 1",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table does not show %q:\n%s", want, screen.String())
 		}
+	}
+	if strings.Contains(text, "gone") {
+		t.Errorf("the table shows a graph that is not there:\n%s", screen.String())
 	}
 }
