@@ -21,9 +21,9 @@ import (
 // stopMargin is what a stop may take beyond its timeout where there is a processor for it.
 const stopMargin = 500 * time.Millisecond
 
-// running is a daemon in this process, prepared by before; end stops it and answers how long that took, but for the
-// time in which a busy machine has kept it waiting, and how.
-func running(t *testing.T, cfg Config, before ...func(*Daemon)) (d *Daemon, end func() (time.Duration, error)) {
+// running is a daemon in this process, prepared by before; end stops it and answers how long that took and how it
+// ended.
+func running(t *testing.T, cfg Config, before ...func(*Daemon)) (d *Daemon, end func() (stall.Took, error)) {
 	t.Helper()
 	cfg.Listen, cfg.Stdout = "127.0.0.1:0", io.Discard
 	ctx, cancel := context.WithCancel(t.Context())
@@ -42,15 +42,15 @@ func running(t *testing.T, cfg Config, before ...func(*Daemon)) (d *Daemon, end 
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	return d, func() (time.Duration, error) {
-		began, control := time.Now(), stall.Begin()
+	return d, func() (stall.Took, error) {
+		control := stall.Begin()
 		cancel()
 		select {
 		case err := <-ended:
-			return time.Since(began) - control.End(), err
+			return control.End(), err
 		case <-time.After(time.Minute):
 			t.Fatal("the daemon does not stop")
-			return 0, nil
+			return stall.Took{}, nil
 		}
 	}
 }
@@ -99,13 +99,11 @@ func TestM38StopIsBoundedThoughPostgresHangs(t *testing.T) {
 	go func() { pushed <- push(t, d, strings.NewReader("1"), sent) }()
 	<-sent
 	took, err := end()
-	if took > timeout+stopMargin {
-		t.Errorf("the stop took %v of %v: %v", took, timeout, err)
-	}
+	took.Within(t, "the daemon has stopped", timeout+stopMargin)
 	if !errors.Is(err, ErrStop) || !strings.Contains(err.Error(), "g") {
 		t.Errorf("the stop says %v, want ErrStop and the graph's name", err)
 	}
-	t.Logf("stopped after %v: %v", took, err)
+	t.Logf("stopped after %v: %v", took.Real, err)
 	if <-pushed == nil {
 		t.Error("a push was acknowledged that no journal has")
 	}
@@ -126,7 +124,7 @@ func (s *neverCloses) Close() error {
 // ends with the process: the stop says so.
 func TestM38StopKeepsTimeForEachPart(t *testing.T) {
 	t.Parallel()
-	const timeout = 2 * time.Second
+	const timeout = 4 * time.Second // of which half is the graph's, whatever the others take
 	let := make(chan struct{})
 	defer close(let)
 	d, end := running(t, Config{Store: "memory:", ShutdownTimeout: timeout,
@@ -146,15 +144,17 @@ func TestM38StopKeepsTimeForEachPart(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	took, err := end()
-	if took > timeout+stopMargin || !errors.Is(err, ErrStop) {
-		t.Errorf("the stop took %v of %v: %v", took, timeout, err)
+	took.Within(t, "the daemon has stopped", timeout+stopMargin)
+	if !errors.Is(err, ErrStop) {
+		t.Errorf("the stop says %v, want ErrStop", err)
 	}
 	for _, want := range []string{"requests still under way were cut off", "the store did not end in time"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the stop says %v, want %q", err, want)
 		}
 	}
-	if g := "graph g"; err != nil && strings.Contains(err.Error(), g) {
+	// On a machine that has no time for a graph its share may not be enough.
+	if g := "graph g"; took.Allowed(time.Second) < 2*time.Second && err != nil && strings.Contains(err.Error(), g) {
 		t.Errorf("the graph had no time left: %v", err)
 	}
 }

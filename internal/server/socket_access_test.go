@@ -199,9 +199,7 @@ func TestRevokedSockets(t *testing.T) {
 	for s.Stats().WebSockets > 0 && time.Since(began) < patience {
 		<-look.C
 	}
-	if took := time.Since(began) - control.End(); took > 5*time.Second {
-		t.Errorf("the sockets were closed after %v", took)
-	}
+	control.End().Within(t, "the sockets are closed", 5*time.Second)
 }
 
 func pushOf(graph string) string { return "/v1/ws/graphs/" + graph + "/accumulators/a" }

@@ -1,19 +1,21 @@
 // Package stall measures how long a machine that does much else keeps a test from running.
 //
 // A test of what is promised within a time takes it as its control: what is late by no more than the test itself was
-// kept waiting says nothing of graphd.
+// kept waiting says nothing of graphd. What takes ten times as long as promised hangs, whatever the machine does.
 //
 //	control := stall.Begin()
-//	began := time.Now()
 //	…
-//	if took := time.Since(began); took > promised+control.End() {
+//	control.End().Within(t, "the socket ends", promised)
 //
 // # Concurrency
 //
 // Begin starts a goroutine, which End joins.
 package stall
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // step is how often the control is due.
 const step = 5 * time.Millisecond
@@ -22,15 +24,19 @@ const step = 5 * time.Millisecond
 // sleeps and wakes; what is measured goes from goroutine to goroutine, and from process to process.
 const factor = 3
 
+// slowest is how many times longer than promised something may take on whatever machine: what takes longer hangs.
+const slowest = 10
+
 // Control is due every few milliseconds, and adds up by how much it is late.
 type Control struct {
-	end  chan struct{}
-	late chan time.Duration
+	began time.Time
+	end   chan struct{}
+	late  chan time.Duration
 }
 
 // Begin starts to measure.
 func Begin() *Control {
-	c := &Control{end: make(chan struct{}), late: make(chan time.Duration, 1)}
+	c := &Control{began: time.Now(), end: make(chan struct{}), late: make(chan time.Duration, 1)}
 	go func() { // joined by End
 		late, before := time.Duration(0), time.Now()
 		timer := time.NewTimer(step)
@@ -51,9 +57,33 @@ func Begin() *Control {
 	return c
 }
 
-// End stops to measure, and answers how much longer something may have taken since Begin than it takes where there is
-// a processor for it. It may be called once.
-func (c *Control) End() time.Duration {
+// End stops to measure. It may be called once.
+func (c *Control) End() Took {
+	took := time.Since(c.began)
 	close(c.end)
-	return factor * <-c.late
+	return Took{Real: took, Late: <-c.late}
+}
+
+// Took is how long something took.
+type Took struct {
+	Real time.Duration // by the clock
+	Late time.Duration // for how long of that the control was kept from running
+}
+
+// Allowed is how long it may have taken that is promised within a time: longer by what the control was late, several
+// times, and at most ten times as long.
+func (k Took) Allowed(promised time.Duration) time.Duration {
+	return min(promised+factor*k.Late, slowest*promised)
+}
+
+// Within holds that it came within the time that is promised for it, and says so where that was given more time.
+func (k Took) Within(t testing.TB, what string, promised time.Duration) {
+	t.Helper()
+	allowed := k.Allowed(promised)
+	switch {
+	case k.Real > allowed:
+		t.Errorf("%s after %v, and %v are promised, which are %v here", what, k.Real, promised, allowed)
+	case k.Real > promised:
+		t.Logf("%s after %v: %v are promised, which are %v here", what, k.Real, promised, allowed)
+	}
 }
