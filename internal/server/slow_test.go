@@ -165,7 +165,7 @@ func TestZeroWindow(t *testing.T) {
 func TestRapidReset(t *testing.T) {
 	t.Parallel()
 	a := certtest.New(t)
-	addr := impatient(t, a, Config{Arrivals: arrival.Config{WriteTimeout: time.Second}})
+	addr := impatient(t, a, Config{Arrivals: arrival.Config{WriteTimeout: 30 * time.Second}})
 	c := speak(t, addr, a, 1<<16)
 	go func() { _, _ = io.Copy(io.Discard, c) }() // until it is closed
 	for i := range uint32(20_000) {
