@@ -173,25 +173,30 @@ func TestM29ReplayOfALane(t *testing.T) {
 	}
 }
 
-// M10, M23: a lane that does not keep to its rate is told, until it does.
+// M10, M23: a lane that does not keep to its rate is told, until it does, whether or not records are kept.
 func TestM23LaneThatIsBehind(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, beating("drop_tick", "{}"))
-	r.push("a", 1)
-	for range 10 {
-		if code, _ := r.c.HealthReason(); code != "" {
-			t.Fatalf("after %d ticks: %s", r.c.Look().Paces[0].Ticks, code)
-		}
-		r.advance(2 * time.Second)
-		r.fire()
-	}
-	code, detail := r.c.HealthReason()
-	if r.c.Health() != HealthDegraded || code != "lane_overrun" || !strings.Contains(detail, "the lane beat") {
-		t.Errorf("%s, %s: %s", r.c.Health(), code, detail)
-	}
-	r.advance(time.Second)
-	if r.fire(); r.c.Health() != HealthLive {
-		t.Errorf("%s", r.c.Health())
+	for _, keep := range []int{1000, 0} {
+		t.Run(fmt.Sprintf("%d records", keep), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, beating("drop_tick", "{}"), func(c *Config) { c.KeepFirings = keep })
+			r.push("a", 1)
+			for range 10 {
+				if code, _ := r.c.HealthReason(); code != "" {
+					t.Fatalf("after %d ticks: %s", r.c.Look().Paces[0].Ticks, code)
+				}
+				r.advance(2 * time.Second)
+				r.fire()
+			}
+			code, detail := r.c.HealthReason()
+			if r.c.Health() != HealthDegraded || code != "lane_overrun" || !strings.Contains(detail, "the lane beat") {
+				t.Errorf("%s, %s: %s", r.c.Health(), code, detail)
+			}
+			r.advance(time.Second)
+			if r.fire(); r.c.Health() != HealthLive {
+				t.Errorf("%s", r.c.Health())
+			}
+		})
 	}
 }
 
