@@ -96,6 +96,9 @@ func (a *alike) forget(l likeness) {
 
 // isShared says that what g comes to is in its text alone, and that its nodes keep nothing beside their graph's state.
 func isShared(g *spec.Graph) bool {
+	if g.Refers() { // also where YAML's escapes have hidden that: "\u0024{NAME}"
+		return false
+	}
 	for i := range g.Accumulators {
 		if g.Accumulators[i].SchemaFile != "" {
 			return false
@@ -109,6 +112,22 @@ func isShared(g *spec.Graph) bool {
 	return true
 }
 
+// namesItself says that g has its own name in a source or a sink, where YAML's escapes have hidden it: what is to be
+// said of that is said of the text.
+func namesItself(g *spec.Graph) bool {
+	for i := range g.Accumulators {
+		if of, _, _ := g.Accumulators[i].Source.Origin().Graph(); of == g.Name {
+			return true
+		}
+	}
+	for i := range g.Outputs {
+		if of, _, _ := g.Outputs[i].Sink.Target().Graph(); of == g.Name {
+			return true
+		}
+	}
+	return false
+}
+
 // share is what a declaration comes to that one of its likeness has come to already; nil where there is none, or
 // something is wrong with this one.
 func (k *Kinds) share(l likeness, name, file, tenant string) *compile.Unit {
@@ -117,7 +136,7 @@ func (k *Kinds) share(l likeness, name, file, tenant string) *compile.Unit {
 		return nil
 	}
 	g := u.Spec.Named(name, file, tenant)
-	if len(k.denied(g)) > 0 || len(k.unconnected(g)) > 0 || len(compile.Merge(k.check(g)...)) > 0 {
+	if namesItself(g) || len(k.denied(g)) > 0 || len(k.unconnected(g)) > 0 || len(compile.Merge(k.check(g)...)) > 0 {
 		return nil
 	}
 	return u.Of(g)

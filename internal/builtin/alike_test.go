@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/policy"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 const alikeText = `# one of many
@@ -75,7 +76,11 @@ func TestUnlikeGraphsDoNotShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]*strings.Replacer{
-		"a reference":         strings.NewReplacer("# one of many", "description: ${NOBODY_SETS_THIS:-x}"),
+		"a reference": strings.NewReplacer("# one of many", "description: ${NOBODY_SETS_THIS:-x}"),
+		"a hidden reference": strings.NewReplacer("# one of many",
+			`description: "\u0024{NOBODY_SETS_THIS:-x}"`),
+		"a hidden reference in a tree": strings.NewReplacer("# one of many",
+			`vars: { a: { b: ["\x24{NOBODY_SETS_THIS:-x}"] } }`),
 		"a schema in a file":  strings.NewReplacer("{ source", "{ schema: s.json, source"),
 		"its name":            strings.NewReplacer("# one of many", "# of NAME"),
 		"the first's name":    strings.NewReplacer("outputs:", "description: as g_1\noutputs:"),
@@ -98,6 +103,26 @@ func TestUnlikeGraphsDoNotShare(t *testing.T) {
 		}
 		if a.Spec.Name != first || b.Spec.Name != second {
 			t.Errorf("%s: the names are %s and %s", name, a.Spec.Name, b.Spec.Name)
+		}
+	}
+}
+
+// A graph that feeds itself is refused, though the same text under another name is not, and its name is hidden.
+func TestAlikeGraphsFeedNotThemselves(t *testing.T) {
+	t.Parallel()
+	for of, change := range map[string]*strings.Replacer{
+		"sink":   strings.NewReplacer("drop: {}", `graph: { name: "g\u005f2", accumulator: ticks }`),
+		"source": strings.NewReplacer("websocket: {}", `graph: { name: "g\u005f2", output: mids }`),
+	} {
+		k := &Kinds{}
+		k.Keep()
+		text := func(name string) []byte { return []byte(change.Replace(string(alikeOf(name)))) }
+		first := parsed(t, k, text("g_1"), "")
+		if u, ds := k.Parse(text("g_2"), ""); u != nil || len(ds) != 1 || ds[0].Code != spec.CodeGraphCycle {
+			t.Errorf("%s: a graph that feeds itself is told %v", of, ds)
+		}
+		if u := parsed(t, k, text("g_3"), ""); &u.Plan.Nodes()[0] != &first.Plan.Nodes()[0] {
+			t.Errorf("%s: g_3 shares nothing", of)
 		}
 	}
 }

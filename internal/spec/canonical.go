@@ -37,6 +37,9 @@ func Diff(a, b *Graph) []string {
 	return meaning.Diff(x, y)
 }
 
+// Refers reports whether g was written with references: not all that it comes to is in its text.
+func (g *Graph) Refers() bool { return g.written.Refers() }
+
 // Reread says which references of b have resolved to something else than in a, by their names.
 func Reread(a, b *Graph) []string { return meaning.Reread(a.written, b.written) }
 

@@ -37,6 +37,9 @@ type AsWritten struct {
 	Read   map[string]string // a reference to what it has resolved to, which nobody is told
 }
 
+// Refers reports whether anything was written with references. Of what was made in Go, which is nil, nothing was.
+func (w *AsWritten) Refers() bool { return w != nil && len(w.Fields)+len(w.Trees)+len(w.Read) > 0 }
+
 // Reread says which references of b have resolved to something else than in a, a line each, by their names.
 func Reread(a, b *AsWritten) (lines []string) {
 	if a == nil || b == nil { // made in Go
