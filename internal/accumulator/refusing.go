@@ -1,7 +1,6 @@
 package accumulator
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
@@ -22,7 +21,7 @@ func (c *Core) noteFiltered(now time.Time, ev *boundary.Event, v boundary.Value)
 	}
 	e := refused.Entry{Reason: refused.Where, At: now, Input: c.p.name, Position: ev.Pos, Events: 1}
 	if !v.IsAbsent() {
-		e.Values = map[string]json.RawMessage{"event": refused.Value(v)}
+		e.Read("event", v)
 	}
 	c.refused.Put(e)
 }

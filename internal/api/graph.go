@@ -266,9 +266,9 @@ type Cost struct {
 
 // Memory is about how many bytes a graph holds in memory, by what holds them.
 type Memory struct {
-	// Keys is what keys have, State what accumulators keep, Records what the newest firing records show; Queues is
-	// what waits for an epoch, Outputs what waits to be delivered, and Letters are dead letters on their way to the
-	// store.
+	// Keys is what keys have, State what accumulators keep, Records what the newest firing records and the sample of
+	// what came to nothing show; Queues is what waits for an epoch, Outputs what waits to be delivered, and Letters are
+	// dead letters on their way to the store.
 	Keys    int64 `json:"keys"`
 	State   int64 `json:"state"`
 	Queues  int64 `json:"queues"`

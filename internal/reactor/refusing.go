@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -59,8 +58,7 @@ func (c *Core) refuseCut() {
 	if !c.notes(refused.Guard, 1) {
 		return
 	}
-	e := refused.Entry{Reason: refused.Guard, At: c.housekeeping(), Key: c.cell.key,
-		Values: map[string]json.RawMessage{}}
+	e := refused.Entry{Reason: refused.Guard, At: c.housekeeping(), Key: c.cell.key}
 	for i, b := range c.cut.take {
 		if b != nil && c.cfg.Inputs[i].Triggers {
 			if e.Events += b.Events; e.Input == "" {
@@ -70,7 +68,7 @@ func (c *Core) refuseCut() {
 	}
 	for i, name := range c.cfg.Plan.GuardReads() {
 		if name != "vars" { // they may be secrets
-			e.Values[name] = refused.Value(c.work.guard.Saw(i))
+			e.Read(name, c.work.guard.Saw(i))
 		}
 	}
 	c.nothing.Put(e)
@@ -173,8 +171,7 @@ type Opened struct {
 	Input  string `json:"input"`
 	Events int64  `json:"events"`
 	// Watermark, HeldBy, Newest and Until are those of [accumulator.Watermark]; the first is zero of what does not go
-	// by
-	// the time of events, and where the state is not kept.
+	// by the time of events, and where the state is not kept.
 	Watermark time.Time `json:"watermark"`
 	HeldBy    string    `json:"held_by,omitempty"`
 	Newest    time.Time `json:"newest"`

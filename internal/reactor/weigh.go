@@ -33,8 +33,8 @@ const (
 )
 
 // Weight is about how many bytes a core holds, by what holds them: what keys have, what accumulators keep, and nodes
-// beside their values, what waits for an epoch, to be committed, or as a dead letter to be stored, and what records
-// show.
+// beside their values, what waits for an epoch, to be committed, or as a dead letter to be stored, and what records and
+// the sample of what came to nothing show.
 type Weight struct{ Keys, State, Queues, Outputs, Letters, Records int64 }
 
 // weigher is what the last look has left behind.
@@ -74,7 +74,9 @@ func (c *Core) Weigh() (m Weight) {
 	if c.cfg.Beside != nil {
 		m.State += c.cfg.Beside()
 	}
-	m.Records = c.weighRecords()
+	if m.Records = c.weighRecords(); c.nothing != nil {
+		m.Records += c.nothing.Weigh()
+	}
 	m.Letters = c.weighLetters()
 	m.Outputs = c.holds.bytes + int64(c.holds.count)*messageBytes
 	return m

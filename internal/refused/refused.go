@@ -1,11 +1,10 @@
 // Package refused keeps a sample of what has come to nothing: events that a condition kept back, cuts that the guard
-// was
-// against, values that were overwritten before anybody read them. All of it is counted, and so little is kept that it
-// costs nothing to speak of: of each reason the first, and then at most one in [Every]; of a graph the newest [Most].
+// was against, values that were overwritten before anybody read them. All of it is counted, and so little is kept that
+// it costs nothing to speak of: of each reason the first, and then at most one in [Every]; of a graph the newest
+// [Most], each of a few KiB at most.
 //
 // A [Log] is an accumulator's: what it notes goes with the next handoff, as a [Batch], to the [Ring] of the reactor.
-// Each
-// belongs to one goroutine; nothing is started, and the time is an argument.
+// Each belongs to one goroutine; nothing is started, and the time is an argument.
 package refused
 
 import (
@@ -22,8 +21,15 @@ const (
 	Every = 100 * time.Millisecond
 	// carried bounds what waits in a log for the next handoff, of which there is one in a second.
 	carried = 32
-	// maxValue bounds one value in an entry, in bytes: a larger one is told by its size.
+	// maxValue bounds one value in an entry, in bytes of its JSON: a larger one is told by its size.
 	maxValue = 512
+	// maxMeasured is how large a value may be in memory of which JSON is made to see how long that is.
+	maxMeasured = 64 * maxValue
+	// maxNames and maxShown bound what an entry shows of what was read: how many names, and how many bytes they and
+	// their values take.
+	maxNames, maxShown = 16, 4 << 10
+	// entryBytes and shownBytes are about what an entry and a name in it take beside their texts.
+	entryBytes, shownBytes = 256, 64
 )
 
 // Reason is why something has come to nothing.
@@ -56,17 +62,45 @@ type Entry struct {
 	Events   int64
 	// Detail is what more there is to say, for people; Code is that of a refusal that has one.
 	Detail, Code string
-	// Values are those that decided, by name.
-	Values map[string]json.RawMessage
+	// Values are those that decided, by name; see [Entry.Read]. Omitted is how many names there are more.
+	Values  map[string]json.RawMessage
+	Omitted int
+
+	shown int // bytes of Values
 }
 
-// Value is v as an entry has it.
-func Value(v boundary.Value) json.RawMessage {
-	if n := v.Size(); n > maxValue {
-		text, _ := json.Marshal(map[string]int{"omitted_bytes": n}) // it always encodes
-		return text
+// Read has e show a value that was read under a name, as far as an entry shows so much.
+func (e *Entry) Read(name string, v boundary.Value) {
+	text := shortened(v)
+	n := len(name) + len(text)
+	if len(e.Values) == maxNames || e.shown+n > maxShown {
+		e.Omitted++
+		return
 	}
-	return v.AppendJSON(nil)
+	if e.Values == nil {
+		e.Values = map[string]json.RawMessage{}
+	}
+	e.Values[name] = text
+	e.shown += n
+}
+
+// weight is about how many bytes e takes.
+func (e *Entry) weight() int64 {
+	return int64(entryBytes + len(e.Key) + len(e.Position.Stream) + len(e.Detail) + e.shown + len(e.Values)*shownBytes)
+}
+
+// shortened is the JSON of v; of a large one its size in bytes: of the JSON, or in memory where that is large too.
+func shortened(v boundary.Value) json.RawMessage {
+	n := v.Size()
+	if n <= maxMeasured {
+		text := v.AppendJSON(nil)
+		if len(text) <= maxValue {
+			return text
+		}
+		n = len(text)
+	}
+	text, _ := json.Marshal(map[string]int{"omitted_bytes": n}) // it always encodes
+	return text
 }
 
 // sampler decides what is kept.
@@ -92,6 +126,7 @@ type Ring struct {
 	sampler
 	entries []Entry
 	made    int
+	weight  int64
 }
 
 // Takes counts n of a reason, and reports whether [Ring.Put] is to be called for it.
@@ -99,17 +134,22 @@ func (r *Ring) Takes(of Reason, n int64, now time.Time) bool { return r.take(of,
 
 // Put keeps an entry, in the place of the oldest.
 func (r *Ring) Put(e Entry) {
+	r.weight += e.weight()
 	if len(r.entries) < Most {
 		r.entries = append(r.entries, e)
 	} else {
-		r.entries[r.made%Most] = e
+		oldest := &r.entries[r.made%Most]
+		r.weight -= oldest.weight()
+		*oldest = e
 	}
 	r.made++
 }
 
+// Weigh is about how many bytes the entries take.
+func (r *Ring) Weigh() int64 { return r.weight }
+
 // Join takes in what an accumulator has noted. at is when, for a clock of events is not that of an operator; zero
-// leaves
-// the entries their own.
+// leaves the entries their own.
 func (r *Ring) Join(b *Batch, at time.Time) {
 	for i, n := range b.Counts {
 		r.counts[i] += n

@@ -1,6 +1,8 @@
 package refused_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,14 +96,66 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestValue: a large value is told by its size.
-func TestValue(t *testing.T) {
+// TestRead: a value is shown as it is up to 512 bytes of JSON, whatever it takes in memory; a larger one by its size.
+func TestRead(t *testing.T) {
 	t.Parallel()
-	if got := string(refused.Value(boundary.Int(7))); got != "7" {
-		t.Error(got)
+	many := make([]boundary.Value, 200) // of 401 bytes of JSON, and of several KiB in memory
+	for i := range many {
+		many[i] = boundary.Int(7)
 	}
-	large := boundary.String(string(make([]byte, 5000)))
-	if got := refused.Value(large); len(got) > 40 {
-		t.Errorf("%d bytes", len(got))
+	for _, tt := range []struct {
+		v    boundary.Value
+		want string
+	}{
+		{boundary.Int(7), "7"},
+		{boundary.List(many), "[7" + strings.Repeat(",7", 199) + "]"},
+		{boundary.String(strings.Repeat("x", 510)), `"` + strings.Repeat("x", 510) + `"`},
+		{boundary.String(strings.Repeat("x", 511)), `{"omitted_bytes":513}`},
+		{boundary.String(strings.Repeat("\n", 300)), `{"omitted_bytes":602}`},
+	} {
+		var e refused.Entry
+		e.Read("v", tt.v)
+		if got := string(e.Values["v"]); got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
+	}
+	var e refused.Entry
+	if e.Read("v", boundary.String(strings.Repeat("x", 1<<20))); len(e.Values["v"]) > 40 {
+		t.Errorf("%d bytes", len(e.Values["v"]))
+	}
+}
+
+// TestEntryIsBounded: an entry shows so many names and so many bytes, and says of how many it does not; what a ring
+// takes is bounded by that, and weighed.
+func TestEntryIsBounded(t *testing.T) {
+	t.Parallel()
+	entry := func(names, size int) (e refused.Entry) {
+		for i := range names {
+			e.Read(fmt.Sprintf("input_%03d", i), boundary.String(strings.Repeat("x", size)))
+		}
+		return e
+	}
+	for _, tt := range []struct{ names, size, shown int }{{16, 10, 16}, {17, 10, 16}, {100, 500, 8}, {100, 1, 16}} {
+		if e := entry(tt.names, tt.size); len(e.Values) != tt.shown || e.Omitted != tt.names-tt.shown {
+			t.Errorf("of %d names with %d bytes %d are shown, and %d are not", tt.names, tt.size, len(e.Values),
+				e.Omitted)
+		}
+	}
+	var r refused.Ring
+	if r.Weigh() != 0 {
+		t.Errorf("an empty ring weighs %d bytes", r.Weigh())
+	}
+	for range 3 * refused.Most {
+		r.Put(entry(100, 500))
+	}
+	full := r.Weigh()
+	if full < refused.Most*3<<10 || full > refused.Most*6<<10 {
+		t.Errorf("a full ring weighs %d bytes", full)
+	}
+	for range refused.Most {
+		r.Put(refused.Entry{})
+	}
+	if left := r.Weigh(); left > full/10 {
+		t.Errorf("a ring of small entries weighs %d bytes", left)
 	}
 }

@@ -3,6 +3,7 @@ package why
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -84,10 +85,13 @@ func (p *Picture) See(s *Seen, g *Glance, output string) {
 // of are the inputs that matter to an output; nil are all.
 func (p *Picture) of(output string) []string {
 	o := p.outputs[output]
-	if o == nil {
+	if o == nil || p.nodes[o.From] == nil && p.accumulator(o.From) == nil { // from the reactor: of what it takes of all
 		return nil
 	}
 	inputs := p.roots(o.From, map[string]bool{})
+	if p.spec.Reactor.When == "all" { // no epoch runs before each has something
+		inputs = append(inputs, p.triggers()...)
+	}
 	for _, name := range p.guard {
 		if a := p.accumulator(name); a != nil {
 			inputs = append(inputs, name)
@@ -134,6 +138,9 @@ func (p *Picture) Silent(s *Seen, records []api.FiringDetail, output string, sin
 			s.Gave = gave || output == "" && len(f.Outputs) > 0
 		}
 		for _, name := range names {
+			if !p.fits(f, name) {
+				continue
+			}
 			b := p.output(f, name)
 			if b == nil {
 				continue
@@ -191,6 +198,9 @@ func (p *Picture) entry(e *refused.Entry, shard int) api.Because {
 		b.Detail = "the guard was false: " + p.spec.Reactor.Guard.Text
 		if e.Input != "" {
 			b.Detail = "the guard was false of what had come of " + e.Input + ": " + p.spec.Reactor.Guard.Text
+		}
+		if e.Omitted > 0 {
+			b.Detail += fmt.Sprintf(" (%s more that it read are not shown)", plural(int64(e.Omitted), "value"))
 		}
 	case refused.Conflated:
 		b.Detail = "a value of " + e.Input + " was overwritten by a newer one before an epoch read it"
