@@ -31,12 +31,14 @@ type Why struct {
 	// Cause is what made it run.
 	Cause Reason `json:"cause"`
 	// Revision is what the graph was declared as; nil where that is not known any more.
-	Revision *Revision   `json:"revision"`
-	Degraded []string    `json:"degraded,omitempty"`
-	Inputs   []WhyInput  `json:"inputs"`
-	Guard    *WhyGuard   `json:"guard"` // nil without one, and where nobody asked it
-	Nodes    []WhyNode   `json:"nodes"`
-	Outputs  []WhyOutput `json:"outputs"`
+	Revision *Revision  `json:"revision"`
+	Degraded []string   `json:"degraded,omitempty"`
+	Inputs   []WhyInput `json:"inputs"`
+	// Guard is nil without one, where nobody asked it, and of an epoch of another declaration than the present one:
+	// what that had said is not told, which the sentence says.
+	Guard   *WhyGuard   `json:"guard"`
+	Nodes   []WhyNode   `json:"nodes"`
+	Outputs []WhyOutput `json:"outputs"`
 }
 
 // WhyInput is what an epoch read of an input.
@@ -53,8 +55,9 @@ type WhyInput struct {
 	AgeSeconds *float64 `json:"age_seconds,omitempty"`
 }
 
-// WhyGuard is the guard that an epoch has passed, and what it read, by the names of inputs and nodes. The value of a
-// node is the one that it had before the epoch, and null where the history does not have that.
+// WhyGuard is the guard that an epoch has passed, or that could not be evaluated, and what it read, by the names of
+// inputs and nodes. The value of a node is the one that it had before the epoch, and null where the history does not
+// have that.
 type WhyGuard struct {
 	Expression string                     `json:"expression"`
 	Reads      map[string]json.RawMessage `json:"reads"`
@@ -74,7 +77,7 @@ type WhyOutput struct {
 	Name string `json:"name"`
 	Sink string `json:"sink,omitempty"`
 	// Fate is "silent" where it gave nothing, "watched" where only watchers see it, "held" until it is committed,
-	// "pending" on its way, "dead_letter", or "delivered".
+	// "pending" on its way, "dead_letter", "delivered", or "unknown" where that cannot be told now.
 	Fate     string          `json:"fate"`
 	Detail   string          `json:"detail"`
 	FiringID string          `json:"firing_id,omitempty"`

@@ -65,6 +65,16 @@ func (e *Engine) DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) 
 	return d.List(ctx, q)
 }
 
+// KnownLetters lists what could not be used, as far as that can be asked for; see [letters.Desk.Known].
+func (e *Engine) KnownLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (page api.LetterPage, missed,
+	err error) {
+	d, err := e.letters(g)
+	if err != nil {
+		return page, nil, err
+	}
+	return d.Known(ctx, q)
+}
+
 // ReplayDeadLetter replays one letter; see [letters.Desk.ReplayOne].
 func (e *Engine) ReplayDeadLetter(ctx context.Context, g api.Ref, id string) (api.PushResult, error) {
 	d, err := e.letters(g)

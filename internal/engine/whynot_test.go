@@ -124,6 +124,37 @@ var ofEvents = []silence{
 		do: pushed("a", `{"y":1}`), code: "rejected", says: "input a has refused 1 event"},
 }
 
+// ofAsking are those that depend on what is asked for.
+var ofAsking = []silence{
+	{name: "output from the reactor", doc: "accumulators: { a: {}, b: { where: event.x > 5 } }\n" +
+		"outputs: { o: { from: reactor, sink: { drop: {} } } }\n", do: pushed("b", `{"x":3}`),
+		ask: api.WhyNotQuery{Output: "o"}, code: "filtered_where", says: "the where of input b was false"},
+	{name: "output of all", doc: "accumulators: { a: {}, b: { where: event.x > 5 } }\nreactor: { when: all }\n" +
+		"nodes: { n: { expr: a } }" + drops, do: func(b *bed) { b.push("g", "a", "1"); b.push("g", "b", `{"x":3}`) },
+		ask: api.WhyNotQuery{Output: "o"}, code: "filtered_where", says: "the where of input b was false"},
+	{name: "another's event", doc: "accumulators: { a: { where: event.x > 5 } }\nreactor: { key: k }\n" +
+		"nodes: { n: { expr: a.x } }" + drops, do: func(b *bed) {
+		b.push("g", "a", `{"k":"x","x":9}`)
+		time.Sleep(time.Second)
+		b.push("g", "a", `{"k":"y","x":3}`)
+	}, ask: api.WhyNotQuery{Key: `"x"`}, code: "nothing_new", says: "the newest epoch, 1, gave values", first: true},
+	{name: "listed all the same", doc: "accumulators: { a: { where: event.x > 5 } }\nreactor: { key: k }\n" +
+		"nodes: { n: { expr: a.x } }" + drops, do: pushed("a", `{"k":"x","x":9}`, `{"k":"y","x":3}`),
+		ask: api.WhyNotQuery{Key: `"x"`}, code: "filtered_where", says: "the where of input a was false"},
+	{name: "keys wait", doc: "accumulators: { a: {}, b: {} }\nreactor: { key: k, when: all, strategy: sequential }\n" +
+		"nodes: { n: { expr: '[a, b]' } }" + drops, do: pushed("a", `{"k":"x"}`, `{"k":"y"}`, `{"k":"y"}`),
+		code: "keys_wait", says: "waiting in keys: 3 boundaries"},
+	{name: "dead letters", doc: "accumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 1 / a } }" + drops,
+		do: pushed("a", `0`), code: "dead_lettered", says: "input a has made dead letters of 1 event"},
+	{name: "late for a join", doc: "accumulators:\n  a: { time: event.at, time_unit: s }\n  b: { time: event.at, " +
+		"time_unit: s }\n  j: { join: { left: a, right: b, on: k, within: 10s } }\nnodes: { n: { expr: j.k } }" +
+		drops, do: func(b *bed) {
+		b.push("g", "a", `{"k":"x","at":946684700}`, `{"k":"x","at":946684900}`)
+		b.push("g", "b", `{"k":"x","at":946684900}`)
+		b.push("g", "b", `{"k":"x","at":946684700}`)
+	}, code: "late", says: "came too late"},
+}
+
 // ofNodes are those by which an epoch gives nothing to an output.
 var ofNodes = []silence{
 	{name: "cut off", doc: "accumulators: { a: {} }\nnodes: { big: { expr: a > 5 }, n: { expr: 'big ? 1 : 0' } }" +
@@ -198,7 +229,7 @@ func stop(b *bed, part api.Part) {
 
 // TestWhyNotNamesTheReason: of each graph in which nothing comes, why-not says why.
 func TestWhyNotNamesTheReason(t *testing.T) {
-	for _, s := range slices.Concat(ofCriteria, ofEvents, ofNodes, ofOthers) {
+	for _, s := range slices.Concat(ofCriteria, ofEvents, ofAsking, ofNodes, ofOthers) {
 		t.Run(strings.ReplaceAll(s.name, " ", "_"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if s.kinds == nil {

@@ -306,7 +306,7 @@ func (n *asked) nothing(all []Seen) {
 			plural(int64(k.Waiting), "boundary") +
 			", for a counterpart, a guard or a timer", Do: "ask again with --key"})
 	}
-	if len(n.list) > 0 {
+	if slices.ContainsFunc(n.list, func(b api.Because) bool { return n.key == "" || b.Code != CodeOpen }) {
 		return
 	}
 	b := api.Because{Code: CodeNothingNew, Detail: "nothing stands in the way: all that has come was taken"}
@@ -332,17 +332,28 @@ func (n *asked) nothing(all []Seen) {
 	n.add(b)
 }
 
-// sentenceNot is the reason that matters most: what stands in the way now, else what happened last.
+// sentenceNot is the reason that matters most: what stands in the way now, else what happened last. Of a key it is one
+// that is known to be the key's, or is of all: events have no key before they are folded.
 func sentenceNot(w *api.WhyNot) string {
-	first := &w.Now[0]
+	keyed := !isNull(w.Key)
+	var first *api.Because
 	for i := range w.Now {
-		if b := &w.Now[i]; b.Code != CodeNothingNew && b.Code != CodeInputSilent {
+		switch b := &w.Now[i]; {
+		case keyed && b.Code == CodeOpen:
+		case b.Code != CodeNothingNew && b.Code != CodeInputSilent:
 			return b.Detail
+		case first == nil:
+			first = b
 		}
 	}
-	last := first.At
-	if len(w.Refused) > 0 && w.Refused[0].At != nil && (last == nil || !w.Refused[0].At.Before(*last)) {
-		return w.Refused[0].Detail
+	for i := range w.Refused {
+		b := &w.Refused[i]
+		if b.At == nil || first.At != nil && b.At.Before(*first.At) {
+			break
+		}
+		if !keyed || len(b.Key) > 0 {
+			return b.Detail
+		}
 	}
 	for i := range w.Epochs {
 		if first.Code == CodeNothingNew && w.Epochs[i].Epoch == first.Epoch {

@@ -119,6 +119,13 @@ func (p *Picture) hasDefault(input string) bool {
 	return a != nil && a.HasDefault
 }
 
+// Shares says that there are inputs with one value for all keys.
+func (p *Picture) Shares() bool {
+	return slices.ContainsFunc(p.spec.Accumulators, func(a spec.Accumulator) bool { return isShared(&a) })
+}
+
+func isShared(a *spec.Accumulator) bool { return a.Global || a.JoinedBy != "" }
+
 // accumulator is the declaration of an input; nil when there is none of the name.
 func (p *Picture) accumulator(name string) *spec.Accumulator {
 	i := slices.IndexFunc(p.spec.Accumulators, func(a spec.Accumulator) bool { return a.Name == name })

@@ -33,6 +33,20 @@ const (
 // isNull says that there is no value.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
+// fits says that a record has what an output sends out: one from before the present declaration may not.
+func (p *Picture) fits(f *api.FiringDetail, name string) bool {
+	o := p.outputs[name]
+	if o == nil || !f.OK { // a failed epoch may have run no node
+		return o != nil
+	}
+	if p.nodes[o.From] != nil {
+		_, there := f.Nodes[o.From]
+		return there
+	}
+	_, there := f.Cut[o.From]
+	return there || p.accumulator(o.From) == nil
+}
+
 // output says why an output gave nothing in an epoch; nil where it gave something.
 func (p *Picture) output(f *api.FiringDetail, name string) *api.Because {
 	o := p.outputs[name]
@@ -50,6 +64,8 @@ func (p *Picture) output(f *api.FiringDetail, name string) *api.Because {
 		}
 	case n != nil && f.Nodes[n.Name].Status != ran:
 		b = p.node(f, n.Name, map[string]bool{})
+	case n == nil && p.accumulator(o.From) == nil:
+		b = &api.Because{Code: CodeNotDue, Detail: "the epoch took nothing of any input, which " + name + " sends out"}
 	case n == nil && !f.Cut[o.From].Taken:
 		b = &api.Because{Code: CodeNotDue, Input: o.From,
 			Detail: fmt.Sprintf("the epoch took nothing of input %s, which %s sends out", o.From, name)}
@@ -105,17 +121,8 @@ func (p *Picture) node(f *api.FiringDetail, name string, seen map[string]bool) *
 				Do: "give it a last route whose condition is always true"}
 		}
 		return nil
-	case cutOff:
-		return &api.Because{Code: CodeCutOff, Node: name, Values: map[string]json.RawMessage{name: did.Value},
-			Detail: fmt.Sprintf("node %s ran and came to what it was before: nothing that rests on it alone runs",
-				name),
-			Do: "where every event matters, and not only a change, say event: true of the node"}
-	case failed:
-		b := &api.Because{Code: CodeNodeFailed, Node: name, Detail: "node " + name + " failed"}
-		if did.Error != nil {
-			b.Detail += ": " + *did.Error
-		}
-		return b
+	case cutOff, failed:
+		return ofItself(name, &did)
 	case skipped:
 		return p.skipped(f, n, seen)
 	}

@@ -11,24 +11,32 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // Facts are what is known of an epoch.
 type Facts struct {
 	Firing *api.FiringDetail
-	// Before are records of the same key from before it, newest first: as far as they are worth a look.
-	Before []api.FiringDetail
-	// Summary is how the shard that has counted it stands now.
+	// Before are records of the same key from before it, newest first: as far as they are worth a look. Across are
+	// those of all keys, where inputs are shared by them; nil where that is the same.
+	Before, Across []api.FiringDetail
+	// Summary is how the shard that has counted it stands now, and Untold why that is not known; "" where it is.
 	Summary *api.GraphSummary
+	Untold  string
 	// Stable says of an output, by its place in the declaration, that firing ids have no incarnation.
 	Stable func(output int) bool
 	// Waits says of an output, by its place in the declaration, whether what the epoch gave still waits for its sink.
 	Waits func(output int) Waited
-	// Letters are the dead letters of values that it gave.
+	// Letters are the dead letters of values that it gave, and Missed why there may be more of them, which have not
+	// reached the store; "" where there are none.
 	Letters []api.DeadLetter
-	// Revision is what the graph was declared as; nil where that is not known.
+	Missed  string
+	// Revision is what the graph was declared as; nil where that is not known. Other says that it was, or may have
+	// been, another declaration than that of the picture.
 	Revision *api.Revision
+	Other    bool
 }
 
 // Tell tells why an epoch ran and what has become of what it gave.
@@ -36,9 +44,14 @@ func (p *Picture) Tell(x *Facts) api.Why {
 	f := x.Firing
 	w := api.Why{
 		Graph: p.name, Epoch: f.Epoch, Shard: f.Shard, Incarnation: f.Incarnation, At: f.At, Key: orNull(f.Key),
-		OK: f.OK, Error: f.Error, Cause: p.cause(f), Revision: x.Revision, Degraded: f.Degraded,
+		OK: f.OK, Error: f.Error, Revision: x.Revision, Degraded: f.Degraded,
 		Inputs: []api.WhyInput{}, Nodes: []api.WhyNode{}, Outputs: []api.WhyOutput{},
 	}
+	if x.Other {
+		p.recorded(x, &w)
+		return w
+	}
+	w.Cause = p.cause(f)
 	for i := range p.spec.Accumulators {
 		w.Inputs = append(w.Inputs, p.input(x, p.spec.Accumulators[i].Name))
 	}
@@ -143,7 +156,13 @@ func (p *Picture) input(x *Facts, name string) api.WhyInput {
 	f := x.Firing
 	cut, in := f.Cut[name], api.WhyInput{Name: name, State: "cached", Value: orNull(f.Inputs[name])}
 	in.Events, in.Position = cut.Events, cut.Position
-	a := p.accumulator(name)
+	a, before := p.accumulator(name), x.Before
+	if x.Other {
+		a = nil // it may have been declared otherwise
+	}
+	if a != nil && isShared(a) && x.Across != nil {
+		before = x.Across
+	}
 	switch {
 	case cut.Taken:
 		in.State, in.AgeSeconds = "new", new(float64)
@@ -151,20 +170,35 @@ func (p *Picture) input(x *Facts, name string) api.WhyInput {
 	case isNull(f.Inputs[name]) && (a == nil || !a.HasDefault):
 		in.State = "absent"
 		return in
-	case a != nil && a.HasDefault && cut.Position == "":
-		in.State = "default"
 	}
-	for i := range x.Before {
-		if b := &x.Before[i]; b.OK && b.Cut[name].Taken {
+	for i := range before {
+		if b := &before[i]; b.OK && b.Cut[name].Taken {
 			age := max(0, f.At.Sub(b.At).Seconds())
-			in.State, in.SinceEpoch, in.AgeSeconds = "cached", b.Epoch, &age
-			break
+			in.SinceEpoch, in.AgeSeconds = b.Epoch, &age
+			return in
 		}
+	}
+	if a != nil && a.HasDefault && cut.Position == "" && isDefault(a, f.Inputs[name]) {
+		in.State = "default"
 	}
 	return in
 }
 
-// passed is what the guard has read; nil where it was not asked.
+// isDefault says that a record's value is the one that stands for an input until something has arrived. What was pushed
+// has no position, so that it is told from a default by what it is.
+func isDefault(a *spec.Accumulator, raw json.RawMessage) bool {
+	v, err := boundary.FromAny(a.Default)
+	if err != nil {
+		return false
+	}
+	text := string(v.AppendJSON(nil))
+	if n := v.Size(); n > reactor.MaxRecordValue {
+		text = fmt.Sprintf(`{"omitted_bytes":%d}`, n) // as records show it
+	}
+	return text == string(orNull(raw))
+}
+
+// passed is what the guard has read, which has held, or failed; nil where it was not asked.
 func (p *Picture) passed(x *Facts) *api.WhyGuard {
 	f := x.Firing
 	if len(p.guard) == 0 || f.Cause == "force" || f.Cause == "with" {
@@ -204,7 +238,7 @@ func (p *Picture) given(x *Facts, i int) api.WhyOutput {
 		out.FiringID = FiringID(id, &f.Firing, o.Name, x.Stable(i))
 	}
 	k := slices.IndexFunc(x.Letters, func(l api.DeadLetter) bool {
-		return l.Output == o.Name && l.FiringID == out.FiringID
+		return l.Output == o.Name && l.FiringID == out.FiringID && l.FiringID != ""
 	})
 	if k >= 0 {
 		l := &x.Letters[k]
@@ -226,20 +260,27 @@ func FiringID(instance uuid.UUID, f *api.Firing, output string, stable bool) str
 }
 
 // Waited says whether a value waits for its sink; Known is false where that cannot be told, and Nobody says that
-// nothing
-// is delivered: only watchers see it.
+// nothing is delivered: only watchers see it.
 type Waited struct {
 	Waits  bool `json:"waits"`
 	Known  bool `json:"known"`
 	Nobody bool `json:"nobody"`
 }
 
+// unknown is the fate of what nobody can tell of, and notKnown begins to say why.
+const unknown, notKnown = "unknown", "where it is cannot be told: "
+
 // fate says where a value is that an output gave in an epoch, and that no dead letter has.
 func fate(x *Facts, output int, name string) (fate, detail string) {
 	epoch := x.Firing.Epoch
 	i := slices.IndexFunc(x.Summary.Outputs, func(o api.OutputSummary) bool { return o.Name == name })
-	if i < 0 {
-		return "delivered", "the graph has the output no more"
+	switch {
+	case x.Untold != "":
+		return unknown, notKnown + x.Untold
+	case i < 0:
+		return unknown, notKnown + "the graph has the output no more"
+	case x.Summary.Instance == "": // nothing is known of what is in the store either
+		return unknown, notKnown + "the graph is " + x.Summary.Health + ", and has not run in this daemon"
 	}
 	o := &x.Summary.Outputs[i]
 	switch {
@@ -255,8 +296,11 @@ func fate(x *Facts, output int, name string) (fate, detail string) {
 	case w.Waits:
 		return "pending", pendingText(o)
 	case !w.Known && o.Pending > 0:
-		return "pending", pendingText(o) + "; whether it is among them is not known before they are read from the " +
-			"outbox"
+		return unknown, pendingText(o) + "; whether it is among them is not known before they are read from the outbox"
+	case !w.Known:
+		return unknown, notKnown + "the graph is " + x.Summary.Health + ", and who delivers for it could not be asked"
+	case x.Missed != "":
+		return unknown, notKnown + "whether its sink refused it could not be asked: " + x.Missed
 	}
 	return "delivered", "sink " + o.Sink + " has it"
 }
@@ -280,7 +324,7 @@ func (p *Picture) sentence(w *api.Why) string {
 		fmt.Fprintf(&text, " for key %s", w.Key)
 	}
 	fmt.Fprintf(&text, " ran because %s", w.Cause.Detail)
-	if w.Guard != nil {
+	if w.Guard != nil && !guardFailed(w) {
 		text.WriteString(", and the guard held")
 	}
 	if !w.OK {
@@ -306,5 +350,13 @@ func (p *Picture) sentence(w *api.Why) string {
 			fmt.Fprintf(&text, "; %s %s", list(names, "and"), of.says)
 		}
 	}
+	if names := fates[unknown]; len(names) > 0 {
+		text.WriteString("; what has become of " + list(names, "and") + " is not known")
+	}
 	return text.String()
+}
+
+// guardFailed says that an epoch failed since its guard could not be evaluated.
+func guardFailed(w *api.Why) bool {
+	return !w.OK && w.Error != nil && strings.HasPrefix(*w.Error, "guard: ")
 }

@@ -102,22 +102,38 @@ func letterValue(raw []byte) boundary.Value {
 // will keep come before those in the store. A page that an expression chooses may be shorter, and even empty, and
 // have a next all the same.
 func (d *Desk) List(ctx context.Context, q api.LetterQuery) (api.LetterPage, error) {
-	none := api.LetterPage{}
 	c, err := chosen(d.Graph.Graph, &q.LetterChoice, time.Now())
 	if err != nil {
-		return none, err
+		return api.LetterPage{}, err
 	}
 	if q.Before == "" {
 		// Letters reach the store with a checkpoint. Reading one list, and not two that may
 		// overlap, is worth asking for it.
 		if err := d.Graph.FlushLetters(ctx); err != nil {
-			return none, err
+			return api.LetterPage{}, err
 		}
 	}
+	return d.stored(ctx, c, q)
+}
+
+// Known lists as [Desk.List] does, also where not all that is on its way can be asked for: missed says why not.
+func (d *Desk) Known(ctx context.Context, q api.LetterQuery) (page api.LetterPage, missed, err error) {
+	c, err := chosen(d.Graph.Graph, &q.LetterChoice, time.Now())
+	if err != nil {
+		return page, nil, err
+	}
+	missed = d.Graph.FlushLetters(ctx)
+	page, err = d.stored(ctx, c, q)
+	return page, missed, err
+}
+
+// stored lists what the store has.
+func (d *Desk) stored(ctx context.Context, c *choice, q api.LetterQuery) (out api.LetterPage, err error) {
+	none := api.LetterPage{}
 	if q.Limit = min(q.Limit, mostLetters); q.Limit <= 0 {
 		q.Limit = 50
 	}
-	out := api.LetterPage{Page: api.Page[api.DeadLetter]{Items: []api.DeadLetter{}, Next: q.Before}}
+	out = api.LetterPage{Page: api.Page[api.DeadLetter]{Items: []api.DeadLetter{}, Next: q.Before}}
 	for looked := 0; len(out.Items) < q.Limit && looked < lookedAt; {
 		c.query.Limit, c.query.Before = q.Limit-len(out.Items), out.Next
 		items, next, err := d.pile().page(ctx, c.query)

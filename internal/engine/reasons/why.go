@@ -4,8 +4,10 @@ package reasons
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/why"
 )
 
@@ -20,7 +23,8 @@ import (
 type Daemon interface {
 	// Shard is the summary of one shard of a graph, wherever it runs.
 	Shard(ctx context.Context, g api.Ref, shard int) (api.GraphSummary, error)
-	DeadLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (api.LetterPage, error)
+	// KnownLetters are dead letters, and why those that are on their way may be missing.
+	KnownLetters(ctx context.Context, g api.Ref, q api.LetterQuery) (page api.LetterPage, missed, err error)
 	Revisions(ctx context.Context, g api.Ref) (api.Page[api.Revision], error)
 	// Waits says whether what an epoch has given to an output waits for its sink.
 	Waits(ctx context.Context, g api.Ref, q *Waiting) (why.Waited, error)
@@ -56,7 +60,7 @@ func Why(ctx context.Context, d Daemon, m *graphrun.Graph, q *api.WhyQuery) (w a
 	if err != nil {
 		return w, err
 	}
-	a := &asking{d: d, m: m, shards: map[int]*api.GraphSummary{}}
+	a := &asking{d: d, m: m, shards: map[int]*stands{}}
 	shard, epoch, err := a.which(ctx, q)
 	if err != nil {
 		return w, err
@@ -65,14 +69,15 @@ func Why(ctx context.Context, d Daemon, m *graphrun.Graph, q *api.WhyQuery) (w a
 	if err != nil {
 		return w, err
 	}
-	x := &why.Facts{Firing: &f, Stable: a.stable(ctx, shard), Summary: a.shard(ctx, shard)}
-	if x.Before, err = before(ctx, m, &f); err != nil {
+	stands := a.shard(ctx, shard)
+	x := &why.Facts{Firing: &f, Stable: a.stable(ctx, shard), Summary: &stands.GraphSummary, Untold: stands.untold}
+	if x.Before, x.Across, err = before(ctx, m, &f, p.Shares()); err != nil {
 		return w, err
 	}
-	if x.Letters, err = a.letters(ctx, &f); err != nil {
+	if x.Letters, x.Missed, err = a.letters(ctx, &f); err != nil {
 		return w, err
 	}
-	if x.Revision, err = a.revision(ctx, &f, x.Summary); err != nil {
+	if x.Revision, x.Other, err = a.revision(ctx, &f, x.Summary); err != nil {
 		return w, err
 	}
 	x.Waits = func(output int) why.Waited {
@@ -90,20 +95,27 @@ func Why(ctx context.Context, d Daemon, m *graphrun.Graph, q *api.WhyQuery) (w a
 type asking struct {
 	d      Daemon
 	m      *graphrun.Graph
-	shards map[int]*api.GraphSummary
+	shards map[int]*stands
 }
 
-// shard is how a shard stands; nothing is known of one that went.
-func (a *asking) shard(ctx context.Context, n int) *api.GraphSummary {
+// stands is how a shard stands, and why that is not known; "" where it is.
+type stands struct {
+	api.GraphSummary
+	untold string
+}
+
+// shard is how a shard stands; nothing is known of one that went, or whose member does not answer.
+func (a *asking) shard(ctx context.Context, n int) *stands {
 	if s := a.shards[n]; s != nil {
 		return s
 	}
-	s, err := a.d.Shard(ctx, a.m.Ref(), n)
-	if err != nil {
-		s = api.GraphSummary{}
+	s := new(stands)
+	var err error
+	if s.GraphSummary, err = a.d.Shard(ctx, a.m.Ref(), n); err != nil {
+		s.GraphSummary, s.untold = api.GraphSummary{}, detail(err)
 	}
-	a.shards[n] = &s
-	return &s
+	a.shards[n] = s
+	return s
 }
 
 // stable says of the outputs of a shard whether their firing ids have no incarnation.
@@ -172,46 +184,66 @@ func (a *asking) gave(ctx context.Context, f *api.Firing, id string) bool {
 	return false
 }
 
-// before are the records of the same key from before an epoch, where its shard is one that there is.
-func before(ctx context.Context, m *graphrun.Graph, f *api.FiringDetail) ([]api.FiringDetail, error) {
-	all, key, err := m.Lives(ctx, string(f.Key))
+// before are the records of the same key from before an epoch, where its shard is one that there is, and where inputs
+// are shared by the keys those of all keys.
+func before(ctx context.Context, m *graphrun.Graph, f *api.FiringDetail, shares bool) (own, all []api.FiringDetail,
+	err error) {
+	shards, key, err := m.Lives(ctx, string(f.Key))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, s := range all {
-		if s.Number() == f.Shard {
-			return s.History().Details(ctx, checkpoint.FiringCursor(checkpoint.FiringPlace{Shard: f.Shard,
-				Incarnation: f.Incarnation, Epoch: f.Epoch}), key, mostBefore)
-		}
+	i := slices.IndexFunc(shards, func(s *lives.Shard) bool { return s.Number() == f.Shard })
+	if i < 0 {
+		return nil, nil, nil
 	}
-	return nil, nil
+	at := checkpoint.FiringCursor(checkpoint.FiringPlace{Shard: f.Shard, Incarnation: f.Incarnation, Epoch: f.Epoch})
+	if own, err = shards[i].History().Details(ctx, at, key, mostBefore); err == nil && shares && key != "" {
+		all, err = shards[i].History().Details(ctx, at, "", mostBefore)
+	}
+	return own, all, err
 }
 
-// letters are the dead letters of what an epoch gave.
-func (a *asking) letters(ctx context.Context, f *api.FiringDetail) ([]api.DeadLetter, error) {
-	if len(f.Outputs) == 0 {
-		return nil, nil
+// detail is what an error says to a caller.
+func detail(err error) string {
+	if refusal, ok := errors.AsType[*api.Error](err); ok {
+		return refusal.Detail
 	}
-	page, err := a.d.DeadLetters(ctx, a.m.Ref(), api.LetterQuery{Limit: mostBefore, LetterChoice: api.LetterChoice{
-		Stage: "sink", Where: fmt.Sprintf("epoch == %d", f.Epoch),
-	}})
-	return page.Items, err
+	return err.Error()
+}
+
+// letters are the dead letters of what an epoch gave, and why there may be more on their way; "" where there are none.
+func (a *asking) letters(ctx context.Context, f *api.FiringDetail) (all []api.DeadLetter, more string, err error) {
+	if len(f.Outputs) == 0 {
+		return nil, "", nil
+	}
+	page, missed, err := a.d.KnownLetters(ctx, a.m.Ref(), api.LetterQuery{Limit: mostBefore,
+		LetterChoice: api.LetterChoice{Stage: "sink", Where: fmt.Sprintf("epoch == %d", f.Epoch)}})
+	if missed != nil {
+		// Where a member does not answer the others have: of what its shards gave nothing is known anyway.
+		if refusal, ok := errors.AsType[*api.Error](missed); !ok || refusal.Code != api.CodeOwnerUnreachable {
+			more = detail(missed)
+		}
+	}
+	return page.Items, more, err
 }
 
 // revision is what a graph was declared as when an epoch ran: the present one for an epoch of this run, else by the
-// time; nil where the graph's clock is not that of revisions.
-func (a *asking) revision(ctx context.Context, f *api.FiringDetail, now *api.GraphSummary) (*api.Revision, error) {
+// time; nil where the graph's clock is not that of revisions. other says that it is not the present one, or may not be.
+func (a *asking) revision(ctx context.Context, f *api.FiringDetail, now *api.GraphSummary) (r *api.Revision, other bool,
+	err error) {
 	page, err := a.d.Revisions(ctx, a.m.Ref())
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	other = true
 	for i := range page.Items {
 		r := &page.Items[i]
 		r.Declaration = ""
 		byTime := !a.m.Unit().Spec.EventClock() && !r.At.After(f.At.Add(time.Millisecond))
 		if r.Current && f.Incarnation == now.Incarnation || byTime {
-			return r, nil
+			return r, !r.Current, nil
 		}
+		other = other && (!r.Current || r.Revision > 1) // there was none before the first
 	}
-	return nil, nil
+	return nil, other, nil
 }

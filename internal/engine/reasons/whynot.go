@@ -2,11 +2,15 @@ package reasons
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun"
+	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/why"
@@ -47,13 +51,28 @@ func Seen(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery) ([]why.See
 			p.See(seen, &g, q.Output)
 		}
 		seen.Key = string(of)
-		records, err := s.History().Details(ctx, "", of, max(1, mostSilent/len(shards)))
+		records, err := newest(ctx, s, seen.Running, of, max(1, mostSilent/len(shards)))
 		if err != nil {
 			return nil, err
 		}
 		p.Silent(seen, records, q.Output, since)
 	}
 	return all, nil
+}
+
+// newest are the newest records of a shard, of a key or of all. One that does not come out of its epoch is not waited
+// for: then they are those of the store.
+func newest(ctx context.Context, s *lives.Shard, looks bool, key boundary.Key, n int) ([]api.FiringDetail, error) {
+	h := s.History()
+	if looks {
+		records, err := h.Details(ctx, "", key, n)
+		busy, ok := errors.AsType[*api.Error](err)
+		if !ok || busy.Status != http.StatusGatewayTimeout {
+			return records, err
+		}
+	}
+	h.Reactor = nil
+	return h.Details(ctx, "", key, n)
 }
 
 // Not puts together why nothing comes: of how the graph stands, and of what its shards have seen.
