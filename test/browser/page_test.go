@@ -291,6 +291,26 @@ func TestPageSignsIn(t *testing.T) {
 	p.until("that it is left", `document.getElementById("token") && document.body.innerText.includes("signed out")`)
 }
 
+// TestPageSaysThatNoSessionIsKept: a browser keeps no session that came over plain HTTP from another machine, and says
+// nothing of that; the page does.
+func TestPageSaysThatNoSessionIsKept(t *testing.T) {
+	port, _ := run(t, graphd.Config{Hosts: []string{"daemon.example"}})
+	c, err := client.New(client.Config{BaseURL: "http://localhost:" + port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateToken(t.Context(), api.TokenRequest{Name: "root", Role: "platform-admin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t).open("http://daemon.example:" + port + "/")
+	p.until("that it asks for a token", `document.getElementById("token")`)
+	p.now(fmt.Sprintf(`(token => { document.getElementById("token").value = token
+		document.querySelector("button.main").click() })(%q)`, made.Text))
+	p.until("why one is not in", `
+		document.querySelector("[role=alert]").textContent.includes("does not keep the session")`)
+}
+
 // TestPageGoesOn: a page whose daemon ends says so, and goes on by itself with the next.
 func TestPageGoesOn(t *testing.T) {
 	listen := "127.0.0.1:" + free(t)

@@ -1,6 +1,6 @@
 // Requests to the daemon. Who asks is known by the session's cookie, which no script can read: the page has no token.
 import { signal } from "./vendor.js"
-import { tenant } from "./route.js"
+import { leave, tenant } from "./route.js"
 
 /** signedOut says that the daemon asks who is there, and why in words. */
 export const signedOut = signal(null)
@@ -14,6 +14,13 @@ export class Refusal extends Error {
 	}
 }
 
+/**
+ * parse reads JSON. A whole number that no number of this language is stays as it is written, where the browser can do
+ * that: what is shown is the value, and not one beside it.
+ */
+export const parse = text => !JSON.rawJSON || !/\d{16}/.test(text) ? JSON.parse(text) : JSON.parse(text, (_, value, from) =>
+	typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(from?.source) ? JSON.rawJSON(from.source) : value)
+
 /** ask sends a request and is what the answer says. */
 export const ask = async (method, path, { headers = {}, signal: ends } = {}) => {
 	const all = { ...headers }
@@ -25,7 +32,13 @@ export const ask = async (method, path, { headers = {}, signal: ends } = {}) => 
 		if (error.name === "AbortError") throw error
 		throw new Refusal(0, { detail: "the daemon does not answer", code: "unreachable" })
 	}
-	const said = await answer.json().catch(() => ({}))
+	let said = {}
+	try {
+		said = parse(await answer.text())
+	} catch (error) {
+		if (error.name === "AbortError") throw error
+		if (answer.ok) throw new Refusal(0, { detail: "the daemon's answer has broken off", code: "unreachable" })
+	}
 	if (answer.ok) return said
 	const no = new Refusal(answer.status, said)
 	if (answer.status === 401 && path !== "/v1/login") signedOut.value = no.message
@@ -38,7 +51,11 @@ export const graphPath = (graph, rest = "") => "/v1/graphs/" + encodeURIComponen
 /** signIn hands a token over, once, for a session; it is kept nowhere. */
 export const signIn = token => ask("POST", "/v1/login", { headers: { Authorization: "Bearer " + token } })
 
-/** signInAtIssuer leaves for the issuer of OpenID Connect. */
-export const signInAtIssuer = async () => location.assign((await ask("POST", "/v1/login/oidc")).url)
+/** signInAtIssuer leaves for the issuer of OpenID Connect, from where one comes back to the view that one has left. */
+export const signInAtIssuer = async () => {
+	const { url } = await ask("POST", "/v1/login/oidc")
+	leave()
+	location.assign(url)
+}
 
 export const signOut = () => ask("POST", "/v1/logout")

@@ -3,8 +3,8 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set } from "./route.js"
 import { Clock, Span, Value, Waiting, statuses } from "./parts.js"
-import { brief, count, exact, seconds, some, stamped } from "./format.js"
-import { idOf } from "./model.js"
+import { brief, count, exact, own, seconds, some, stamped } from "./format.js"
+import { idOf } from "./history.js"
 
 const shown = 50
 
@@ -22,8 +22,9 @@ const outcome = f => f.ok ? f.overran ? html`<span class="badge warn">▲ ok, la
 const outputs = f => Object.entries(f.outputs ?? {})
 
 export const Firings = ({ m, s }) => {
-	const [held, hold] = useState(null), [trouble, tell] = useState(""), [most, setMost] = useState(shown)
-	const all = held ?? m.firings, keyed = s.keys != null
+	m.version.value // what comes between two looks is shown when it comes
+	const [held, hold] = useState(null), [trouble, tell] = useState(""), [most, setMost] = useState(shown), [asking, setAsking] = useState(false)
+	const all = (held ?? m.firings).rows, keyed = s.keys != null
 	const filter = ["cause", "outcome", "output", "key"].map(q => query(q)).join("\n")
 	const list = all.filter(fits), causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
 	useEffect(() => setMost(shown), [filter])
@@ -31,21 +32,28 @@ export const Firings = ({ m, s }) => {
 		onChange=${event => set({ [id]: event.target.value }, true)}>
 		<option value="">all</option>${[...new Set([...values, query(id)])].filter(Boolean).map(v => html`<option value=${v}>${v}</option>`)}
 	</select></label>`
+	const goesOn = (held ?? m.firings).older !== "", full = held?.full
+	// Who looks at earlier ones holds the list: it would lose them to those that come.
 	const more = async () => {
 		setMost(most + shown)
-		if (list.length > most + shown || !m.older) return
+		if (list.length > most + shown || !goesOn || full) return
+		const of = held ?? m.firings.copy()
+		setAsking(true)
 		try {
-			await m.more()
+			await of.more()
 			tell("")
 		} catch (no) {
 			tell(no.message)
 		}
+		hold(of)
+		setAsking(false)
 	}
-	const fresh = held ? m.firings.findIndex(f => f === held[0]) : 0
+	const top = held && m.firings.rows.findIndex(f => f === held.rows[0])
+	const fresh = !held ? "" : top < 0 ? `, more than ${count(m.firings.rows.length)} new` : top ? `, ${count(top)} new` : ""
 	return html`<section aria-labelledby="firings">
 		<div class="bar"><h2 id="firings">Firings</h2>
-			<button aria-pressed=${held ? "true" : "false"} onClick=${() => hold(held ? null : [...m.firings])}>
-				${held ? "Go on" + (fresh > 0 ? `, ${count(fresh)} new` : "") : "Hold the list"}</button></div>
+			<button aria-pressed=${held ? "true" : "false"} onClick=${() => hold(held ? null : m.firings.copy())}>
+				${held ? "Go on" + fresh : "Hold the list"}</button></div>
 		<div class="choice">
 			${choice("cause", "Cause", causes)}
 			${choice("outcome", "Outcome", ["ok", "failed"])}
@@ -63,13 +71,14 @@ export const Firings = ({ m, s }) => {
 				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${s.shards != null} />`)}</tbody>
 		</table></div>`}
 		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
-		${(list.length > most || m.older) && html`<button class="more" onClick=${more}>Earlier ones</button>`}
+		${(list.length > most || goesOn && !full) && html`<button class="more" disabled=${asking} onClick=${more}>Earlier ones</button>`}
+		${full && list.length <= most && html`<p class="dim">The list is full. <code>graphd firings ${s.graph}</code> has those before.</p>`}
 	</section>`
 }
 
 const Gap = ({ f, columns }) => html`<tr class="gap"><td colspan=${columns}>${f.from == null ? "A gap: what came in between is " +
 	"not known any more." : `A gap: ${some(f.to - f.from + 1, "frame was", "frames were")} missed here` +
-	`${f.shard ? " of shard " + f.shard : ""}. Their firings are in the history.`}</td></tr>`
+	`${f.shard ? " of shard " + f.shard : ""}. What is kept of them is in the history.`}</td></tr>`
 
 const Line = ({ f, keyed, sharded }) => {
 	const now = query("epoch") === String(f.epoch) && query("shard", "0") === String(f.shard ?? 0)
@@ -114,7 +123,7 @@ export const Firing = ({ m, firing }) => {
 	}, [])
 	const f = firing.value, shard = query("shard")
 	const near = useMemo(() => {
-		const of = m.firings.filter(x => !x.gap && (x.shard ?? 0) === Number(shard || 0)).map(x => x.epoch)
+		const of = m.firings.rows.filter(x => !x.gap && (x.shard ?? 0) === Number(shard || 0)).map(x => x.epoch)
 		const at = Number(firing.epoch)
 		return { before: at > 1 ? at - 1 : 0, after: of.length && at < Math.max(...of) ? at + 1 : 0 }
 	}, [firing.id, m.version.value])
@@ -149,11 +158,11 @@ const Detail = ({ f }) => {
 			${f.degraded?.length > 0 && html`<dt>Degraded</dt><dd>${f.degraded.join(", ")}</dd>`}
 		</dl>
 		<h3>Inputs</h3>
-		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${f.cut?.[name]?.taken}>
-			<summary><strong>${name}</strong> ${f.cut?.[name]?.taken ? html`<span class="badge good">taken</span>` :
-				html`<span class="badge idle">read again</span>`} <code>${brief(f.inputs[name], 40)}</code></summary>
-			${f.cut?.[name]?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
-			<${Value} value=${f.inputs[name]} name=${"Input " + name} /></details>`)}
+		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${own(f.cut, name)?.taken}>
+			<summary><strong>${name}</strong> ${own(f.cut, name)?.taken ? html`<span class="badge good">taken</span>` :
+				html`<span class="badge idle">read again</span>`} <code>${brief(own(f.inputs, name), 40)}</code></summary>
+			${own(f.cut, name)?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
+			<${Value} value=${own(f.inputs, name)} name=${"Input " + name} /></details>`)}
 		<h3>Nodes</h3>
 		<ul class="nodes">${Object.entries(f.nodes ?? {}).map(([name, n]) => html`<li class=${n.status}>
 			<strong>${name}</strong> <span class=${"badge " + looks[n.status]} title=${statuses[n.status]}>${n.status.replace("_", " ")}</span>

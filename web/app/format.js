@@ -3,6 +3,11 @@ import { signal } from "./vendor.js"
 
 /** now is the time, once a second, for whatever tells how long ago something was. */
 export const now = signal(Date.now())
+
+/** skew is how far the daemon's clock is ahead of the viewer's, in milliseconds; atDaemon is what it shows now. */
+export const skew = signal(0)
+export const atDaemon = () => Date.now() + skew.value
+
 setInterval(() => { if (!document.hidden) now.value = Date.now() }, 1000)
 document.addEventListener("visibilitychange", () => { now.value = Date.now() })
 
@@ -53,7 +58,7 @@ export const cores = n => n == null ? nothing : n < 0.0005 ? "0 %" : three.forma
 /** ago is how long ago a time was. */
 export const ago = at => {
 	if (!at) return "never"
-	const s = (now.value - Date.parse(at)) / 1000
+	const s = (now.value + skew.value - Date.parse(at)) / 1000
 	return s < 1 ? "just now" : s < 10 ? Math.floor(s) + " s ago" : seconds(Math.floor(s)).replace(/\.\d/, "") + " ago"
 }
 
@@ -71,7 +76,14 @@ export const brief = (value, most = 60) => {
 	return text.length > most ? text.slice(0, most - 1) + "…" : text
 }
 
-const number = n => Number.isInteger(n) ? String(n) : String(Number(n.toPrecision(6)))
+/** number is one of six digits, with a sign where it has more. */
+const number = n => {
+	const short = Number(n.toPrecision(6))
+	return Number.isInteger(n) || short === n ? String(n) : "≈" + short
+}
+
+/** own is a member of an object, and nothing that all objects have: names are whatever people call things. */
+export const own = (of, name) => of != null && Object.hasOwn(of, name) ? of[name] : undefined
 
 /** list is names in a sentence. */
 export const list = (names, last = "and") => names.length < 2 ? names.join("") :

@@ -2,11 +2,11 @@
 import { html, useEffect, useMemo } from "./vendor.js"
 import { follow } from "./model.js"
 import { query, set, Link, to } from "./route.js"
-import { Top, Away, Health, Figure, When, Waiting, Value, statuses } from "./parts.js"
+import { Top, Away, Health, Figure, When, Waiting, Value, healths, statuses } from "./parts.js"
 import { Picture, well } from "./picture.js"
 import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
-import { bytes, cores, count, exact, list, nothing, rate, seconds, some } from "./format.js"
+import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
 export const GraphPage = ({ name }) => {
 	const m = useMemo(() => follow(name), [name])
@@ -18,10 +18,12 @@ export const GraphPage = ({ name }) => {
 	return html`<${Top} stream=${m.stream}><${Link} href=${to("/")}>Graphs<//><span aria-hidden="true">/</span>
 		<span>${name}</span><//>
 	<main class=${(at === "away" ? "stale " : "") + (query("epoch") ? "beside" : "")}>
-		${at === "gone" ? html`<h1 tabindex="-1">${name}</h1><div class="empty"><p><strong>There is no graph of this
+		<div class="title"><h1 tabindex="-1">${name}</h1>
+			${s && at !== "gone" && html`<${Health} health=${s.health} paused=${s.paused} reason=${s.health_reason} />`}</div>
+		${at === "gone" ? html`<div class="empty"><p><strong>There is no graph of this
 			name</strong>, or none that you may see. The page looks again every 15 seconds.</p>
 			<p><${Link} href=${to("/")}>All graphs<//></p></div>` :
-		!s ? html`<h1 tabindex="-1">${name}</h1><${Away} stream=${m.stream} /><${Waiting} />` :
+		!s ? html`<${Away} stream=${m.stream} /><${Waiting} />` :
 		html`<${Body} m=${m} s=${s} />`}
 	</main>`
 }
@@ -32,8 +34,6 @@ const Body = ({ m, s }) => {
 	const plan = m.plan.value, chosen = query("at")
 	const choose = id => set({ at: id === chosen ? "" : id }, true)
 	return html`
-		<div class="title"><h1 tabindex="-1">${s.graph}</h1>
-			<${Health} health=${s.health} paused=${s.paused} reason=${s.health_reason} /></div>
 		${s.description && html`<p class="lead">${s.description}</p>`}
 		<${Away} stream=${m.stream} />
 		${s.health_reason && html`<div class=${"notice " + (s.health === "warming" ? "" : "warn")}
@@ -55,7 +55,7 @@ const Body = ({ m, s }) => {
 		</section>
 		<div class="columns">
 			<div>
-				<${Readiness} s=${s} live=${m.live} />
+				<${Readiness} s=${s} m=${m} />
 				<${Books} s=${s} />
 				<${Outputs} s=${s} />
 				<${Promises} s=${s} />
@@ -91,26 +91,32 @@ const Figures = ({ s }) => {
 const words = (s, live) => {
 	if (s.paused) return ["Paused" + (s.paused_by ? " by " + s.paused_by : "") + ".", "Events are taken, and nothing fires " +
 		"until it is resumed."]
-	if (s.health === "failed" || s.health === "halted" || s.health === "stopped")
-		return ["It does not fire: " + s.health + ".", s.health_reason?.detail ?? ""]
+	if (s.health !== "live" && s.health !== "degraded" && s.health !== "warming")
+		return ["It does not fire: " + s.health + ".", s.health_reason?.detail ?? healths[s.health]?.[1] ?? ""]
 	const triggers = s.accumulators.filter(a => a.triggers)
-	const fresh = triggers.filter(a => live.state?.dirty?.[a.name] ?? a.dirty)
+	const fresh = triggers.filter(a => own(live.state?.dirty, a.name) ?? a.dirty)
 	const of = triggers.length > 1 ? `${fresh.length} of ${some(triggers.length, "input")} that trigger ` +
 		`${fresh.length === 1 ? "has" : "have"} something new.` : ""
 	if (s.waiting_for?.length) return [`Waiting for ${list(s.waiting_for)}.`, of]
 	if (s.held_back_by) return [`Held back by ${s.held_back_by}.`, "Its time is behind; the others wait for it."]
-	if (s.due_at && Date.parse(s.due_at) > Date.now() + 1000) return ["Waiting for its time.", `What waits may fire at ${new Date(s.due_at).toLocaleTimeString()}.`]
+	const time = s.clock === "event" ? Date.parse(s.engine_time ?? 0) : atDaemon()
+	if (s.due_at && Date.parse(s.due_at) > time + 1000) return ["Waiting for its time.", `What waits may fire at ${new Date(s.due_at).toLocaleTimeString()}.`]
 	if (triggers.length === 0) return ["Nothing triggers it.", "It fires on command alone."]
+	if (s.health === "warming") return ["It is warming up.", s.health_reason?.detail ?? healths.warming[1]]
+	if (s.keys) return ["Each key waits for itself.", s.keys.waiting ? `${some(s.keys.waiting, "value")} of ` +
+		`keys ${s.keys.waiting === 1 ? "waits" : "wait"} for a counterpart, a guard or their time.` : "No value of any key waits."]
 	return ["Ready.", `The next event of ${list(triggers.map(a => a.name), "or")} fires it, if the criteria and the guard let it.`]
 }
 
-const Readiness = ({ s, live }) => {
+const Readiness = ({ s, m }) => {
+	m.version.value
+	const live = m.live
 	const [first, more] = words(s, live)
 	return html`<section aria-labelledby="ready">
 		<h2 id="ready">What the next epoch waits for</h2>
 		<p class="says"><strong>${first}</strong> ${more}</p>
 		<ul class="inputs">${s.accumulators.map(a => {
-		const dirty = live.state?.dirty?.[a.name] ?? a.dirty, there = live.state?.cache && a.name in live.state.cache
+		const dirty = own(live.state?.dirty, a.name) ?? a.dirty, there = own(live.state?.cache, a.name) !== undefined
 		return html`<li key=${a.name}><span class=${"dot " + (dirty ? "dirty" : there ? "there" : "")} aria-hidden="true"></span>
 			<strong>${a.name}</strong>
 			<span>${dirty ? "has something new" : there ? "seen by the last epoch" : live.state ? "nothing yet" : "nothing new"}
@@ -181,12 +187,12 @@ const Promises = ({ s }) => html`<section aria-labelledby="promises">
 
 const Timeline = ({ m }) => {
 	const points = () => {
-		const fs = m.firings.filter(f => !f.gap).slice(0, 400).reverse()
+		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
 		return [fs.map(f => Date.parse(f.at) / 1000), fs.map(f => f.ok ? Math.max(1, f.duration_us) / 1e6 : null),
 			fs.map(f => f.ok ? null : Math.max(1, f.duration_us) / 1e6)]
 	}
 	const pick = k => {
-		const fs = m.firings.filter(f => !f.gap).slice(0, 400).reverse()
+		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
 		if (fs[k]) set({ epoch: String(fs[k].epoch), shard: fs[k].shard ? String(fs[k].shard) : "" })
 	}
 	const s = m.summary.value
@@ -204,13 +210,14 @@ const Timeline = ({ m }) => {
 
 /** Piece is a piece of the picture in full. */
 const Piece = ({ id, plan, s, m, firing }) => {
+	m.version.value
 	const [kind, name] = [id.slice(0, 1), id.slice(2)]
 	const rows = []
 	let value
 	if (kind === "i" || kind === "s") {
 		const a = m.live.accumulators.get(name), i = plan.inputs.find(x => x.name === name)
 		if (!a || !i) return null
-		value = firing ? firing.inputs[name] : m.live.state?.cache?.[name]
+		value = own(firing ? firing.inputs : m.live.state?.cache, name)
 		rows.push(["Kind", a.kind], ["Source", a.from ? `${a.source} ${a.from}` : a.source], ["Strategy", a.strategy],
 			["Type", html`<code>${i.type}</code>`], ["Events", rate(a.rate)],
 			["Queue", `${count(a.depth)} of ${count(a.capacity)}` + (a.seconds_to_full == null ? "" :
@@ -218,9 +225,9 @@ const Piece = ({ id, plan, s, m, firing }) => {
 			["Late", count(a.late)], ["Restarts", count(a.restarts)], ["Position", html`<code>${a.position || nothing}</code>`])
 		if (a.health_reason) rows.push(["Health", a.health_reason.detail])
 	} else if (kind === "n") {
-		const n = plan.nodes.find(x => x.name === name), was = firing?.nodes?.[name]
+		const n = plan.nodes.find(x => x.name === name), was = own(firing?.nodes, name)
 		if (!n) return null
-		value = firing ? was?.value ?? undefined : m.live.state?.nodes?.[name]
+		value = firing ? was?.value ?? undefined : own(m.live.state?.nodes, name)
 		rows.push(["Kind", n.kind], ["Type", html`<code>${n.type}</code>`], ["On error", n.on_error.replace("_", " ")])
 		if (n.after) rows.push(["After", html`<code>${n.after}</code>`])
 		if (n.loop) rows.push(["Loop", n.loop])
@@ -233,7 +240,7 @@ const Piece = ({ id, plan, s, m, firing }) => {
 	} else {
 		const o = m.live.outputs.get(name)
 		if (!o) return null
-		value = firing ? firing.outputs[name] : m.live.put.get(name)?.value
+		value = firing ? own(firing.outputs, name) : m.live.put.get(name)?.value
 		rows.push(["From", o.from], ["Sink", `${o.sink}, ${o.path}`], ["Put out", count(o.emitted)],
 			["Left out", count(o.filtered)], ["Waiting", count(o.pending) + (o.oldest_pending_seconds == null ? "" :
 				`, for ${seconds(o.oldest_pending_seconds)}`)], ["Dead letters", count(o.failed)])

@@ -1,6 +1,6 @@
 // The page: which view an address shows, and who may see it.
-import { html, render } from "./vendor.js"
-import { view } from "./route.js"
+import { html, render, useEffect, useRef } from "./vendor.js"
+import { comeBack, place, view } from "./route.js"
 import { signedOut } from "./api.js"
 import { useTheme } from "./parts.js"
 import { SignIn } from "./signin.js"
@@ -9,7 +9,11 @@ import { GraphPage } from "./graph.js"
 
 const Page = () => {
 	useTheme()
-	const v = view.value
+	const v = view.value, path = place.value.path, was = useRef(path)
+	useEffect(() => { // once the view that one goes to is there, so that whoever does not see it is told where they are
+		if (was.current !== path) document.querySelector("h1")?.focus({ preventScroll: true })
+		was.current = path
+	}, [path])
 	if (signedOut.value) return html`<${SignIn} />`
 	switch (v.name) {
 	case "graph":
@@ -18,4 +22,5 @@ const Page = () => {
 	return html`<${Overview} />`
 }
 
+if (!signedOut.value) comeBack()
 render(html`<${Page} />`, document.getElementById("root"))

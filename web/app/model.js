@@ -2,48 +2,51 @@
 import { batch, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { ask, graphPath } from "./api.js"
+import { atDaemon, own, skew } from "./format.js"
+import { Firings } from "./history.js"
 
-const kept = 1000 // firings in the list
 const ticks = 600 // seconds in the chart
+const keysKept = 50 // whose last values are known
+const planAgain = 15000 // milliseconds until a plan is asked for again that could not be had
 
 /** follow follows one graph until it is closed. */
 export const follow = name => {
 	const m = {
 		summary: signal(null), plan: signal(null), trouble: signal(""), version: signal(0), tick: signal(0),
 		live: { accumulators: new Map(), outputs: new Map(), changed: new Map(), put: new Map(), state: null, at: 0 },
-		firings: [], older: "", whole: false,
-		rates: [[], [], []], gaps: [], events: signal(null),
+		firings: new Firings(name), rates: [[], [], []], gaps: [],
 	}
 	const changed = slowly(() => { m.live.at = Date.now(); m.version.value++ })
-	let planned = -1, last
+	const troubles = new Map()
+	let planned = -1, plannedAt = 0, last
+
+	/** tell tells of a trouble of a kind, "" that there is none any more. */
+	const tell = (kind, why) => {
+		if (why) troubles.set(kind, why)
+		else troubles.delete(kind)
+		m.trouble.value = [...troubles.values()][0] ?? ""
+	}
 
 	const plan = async revision => {
 		planned = revision
 		try {
 			m.plan.value = await ask("GET", graphPath(name, "/plan"))
+			plannedAt = Infinity
+			tell("plan", "")
 		} catch (no) {
-			planned = -1
-			m.trouble.value = no.message
+			plannedAt = Date.now()
+			tell("plan", no.message)
 		}
 	}
 
 	const history = async () => {
 		try {
-			const page = await ask("GET", graphPath(name, "/firings?limit=200"))
-			const known = new Set(m.firings.map(idOf))
-			m.firings = [...m.firings, ...page.items.filter(f => !known.has(idOf(f)))].slice(0, kept)
-			m.older = page.next ?? ""
-			changed()
+			await m.firings.newest()
+			tell("history", "")
 		} catch (no) {
-			m.trouble.value = no.message
+			tell("history", no.message)
 		}
-	}
-
-	m.more = async () => {
-		const page = await ask("GET", graphPath(name, "/firings?limit=200&before=" + encodeURIComponent(m.older)))
-		m.firings = [...m.firings, ...page.items].slice(0, 5 * kept)
-		m.older = page.next ?? ""
-		m.version.value++
+		changed()
 	}
 
 	const state = async () => {
@@ -67,7 +70,7 @@ export const follow = name => {
 		s.events_per_second = a(s.counters.received, was?.received)
 		s.cores = a(s.cost.busy_seconds, was?.busy)
 		const [t, events, epochs] = m.rates
-		t.push(Date.now() / 1000)
+		t.push(atDaemon() / 1000)
 		events.push(s.events_per_second)
 		epochs.push(s.epochs_per_second)
 		if (t.length > ticks) for (const row of m.rates) row.splice(0, row.length - ticks)
@@ -75,64 +78,71 @@ export const follow = name => {
 			m.summary.value = s
 			m.tick.value++
 		})
-		if (planned !== s.revision) plan(s.revision)
+		if (planned !== s.revision || Date.now() - plannedAt > planAgain) {
+			plannedAt = Infinity
+			plan(s.revision)
+		}
 		// The stream tells of the state behind each epoch. What has come since, while none has run, is asked for when it has.
 		if (!was && !s.keys && !m.live.state) state()
 		const there = m.live.state?.dirty
-		if (there && was?.epoch === s.epoch && !s.keys && s.accumulators.some(x => (there[x.name] ?? false) !== x.dirty)) state()
+		if (there && was?.epoch === s.epoch && !s.keys && s.accumulators.some(x => (own(there, x.name) ?? false) !== x.dirty))
+			state()
 		changed()
 	}
 
-	const fired = f => {
-		m.firings.unshift(f)
-		if (m.firings.length > kept) m.firings.length = kept
+	const fired = (f, size) => {
+		if (!m.firings.fired(f, size)) return
 		for (const [output, value] of Object.entries(f.outputs ?? {})) m.live.put.set(output, { at: Date.now(), value })
 	}
 
+	const values = new Map() // by key: what the nodes last came to, as texts
 	const seen = s => {
-		const was = m.live.state
-		for (const [node, value] of Object.entries(s.nodes)) {
-			if (was && JSON.stringify(was.nodes[node]) !== JSON.stringify(value)) m.live.changed.set(node, Date.now())
-		}
+		const key = JSON.stringify(s.key ?? null), was = values.get(key)
+		const is = new Map(Object.entries(s.nodes).map(([node, value]) => [node, JSON.stringify(value)]))
+		for (const [node, value] of is) if (was && was.get(node) !== value) m.live.changed.set(node, Date.now())
+		values.delete(key)
+		values.set(key, is)
+		if (values.size > keysKept) values.delete(values.keys().next().value)
 		m.live.state = s
 	}
 
 	m.stream = open(`/v1/ws/graphs/${encodeURIComponent(name)}/reactor`, ["summary", "firings", "state", "health"], {
-		resumes: true, about: graphPath(name),
-		again(since) {
+		resumes: true,
+		again(since, goesOn) {
 			last = undefined
+			tell("stream", "")
 			if (since) {
-				m.gaps.push([since / 1000, Date.now() / 1000])
-				for (const row of m.rates) row.push(row === m.rates[0] ? Date.now() / 1000 : null)
-			} else {
-				history()
+				m.gaps.push([(since + skew.value) / 1000, atDaemon() / 1000])
+				if (m.gaps.length > ticks) m.gaps.shift()
+				for (const row of m.rates) row.push(row === m.rates[0] ? atDaemon() / 1000 : null)
 			}
+			if (!goesOn) history()
 		},
-		heard(f) {
+		heard(f, size) {
 			switch (f.type) {
 			case "summary":
 				return summed(f.summary, f.looked_at)
 			case "firing":
-				fired(f.firing)
+				fired(f.firing, size)
 				break
 			case "state":
 				seen({ ...f.state, key: f.key })
 				break
 			case "gap":
 				if (f.unknown) {
-					m.firings = []
+					m.firings.clear()
+					m.firings.gap({ at: new Date(0).toISOString() }) // below what the history has of what is there now
 					last = undefined
-					history().then(() => m.firings.push({ gap: true, at: new Date().toISOString(), shard: 0 }))
 					break
 				}
-				m.firings.unshift({ gap: true, at: new Date().toISOString(), from: f.from, to: f.to, shard: f.shard ?? 0 })
+				m.firings.gap({ from: f.from, to: f.to, shard: f.shard ?? 0 })
 				break
 			case "health":
 				if (m.summary.value && !f.shard && !m.summary.value.shards) m.summary.value = { ...m.summary.value,
 					health: f.health, paused: f.paused, health_reason: f.health_reason ?? null }
 				break
 			case "error":
-				if (f.code !== "graph_ended") m.trouble.value = f.detail
+				if (f.code !== "graph_ended") tell("stream", f.detail)
 				return
 			}
 			changed()
@@ -141,6 +151,3 @@ export const follow = name => {
 	m.close = m.stream.close
 	return m
 }
-
-/** idOf tells firings apart. */
-export const idOf = f => f.gap ? `gap ${f.shard}/${f.from}-${f.to} ${f.at}` : `${f.shard ?? 0}/${f.incarnation}:${f.epoch}`

@@ -1,7 +1,7 @@
 // The picture of a graph: where events come from, what the reactor takes of them, what is computed, where it goes.
 // Where each piece stands follows from the plan alone, so that nothing moves while values do.
 import { html, useEffect, useMemo, useRef, useState, Graph, layout } from "./vendor.js"
-import { brief, count, rate, nothing, some } from "./format.js"
+import { brief, count, rate, nothing, own, some } from "./format.js"
 
 const width = 172, height = 64, gateWidth = 104
 
@@ -115,26 +115,26 @@ const lookOf = (b, live, firing) => {
 		return { state: acc && !well(acc.health) ? "failed" : "", text: "" }
 	case "input": {
 		if (firing) {
-			const took = firing.cut?.[b.name]
-			return { state: took?.taken ? "ran" : "", value: firing.inputs[b.name],
+			const took = own(firing.cut, b.name)
+			return { state: took?.taken ? "ran" : "", value: own(firing.inputs, b.name),
 				tag: took?.taken ? some(took.events, "event") : "read again" }
 		}
-		const dirty = live.state?.dirty?.[b.name] ?? acc?.dirty
+		const dirty = own(live.state?.dirty, b.name) ?? acc?.dirty
 		return { state: acc && !well(acc.health) && acc.health !== "stopped" ? "failed" : dirty ? "dirty" : "",
-			value: live.state?.cache?.[b.name], tag: acc?.rate == null ? "" : rate(acc.rate),
+			value: own(live.state?.cache, b.name), tag: acc?.rate == null ? "" : rate(acc.rate),
 			fill: acc?.capacity ? acc.depth / acc.capacity : 0 }
 	}
 	case "node": {
 		if (firing) {
-			const was = firing.nodes?.[b.name]
+			const was = own(firing.nodes, b.name)
 			return { state: was?.status ?? "", value: was?.value ?? undefined, tag: was?.status?.replace("_", " ") ?? "" }
 		}
-		return { state: live.changed.get(b.name) > live.at - 1500 ? "ran" : "", value: live.state?.nodes?.[b.name], tag: "" }
+		return { state: live.changed.get(b.name) > live.at - 1500 ? "ran" : "", value: own(live.state?.nodes, b.name), tag: "" }
 	}
 	}
 	if (firing) {
 		const out = Object.hasOwn(firing.outputs ?? {}, b.name)
-		return { state: out ? "ran" : "", value: firing.outputs?.[b.name], tag: out ? "put out" : "nothing" }
+		return { state: out ? "ran" : "", value: own(firing.outputs, b.name), tag: out ? "put out" : "nothing" }
 	}
 	const o = live.outputs.get(b.name)
 	return { state: o?.error ? "failed" : live.put.get(b.name)?.at > live.at - 1500 ? "ran" : "",

@@ -22,10 +22,22 @@ export const go = (to, replace = false) => {
 	const was = place.value.path
 	history[replace ? "replaceState" : "pushState"](null, "", to)
 	place.value = read()
-	if (place.value.path !== was) {
-		scrollTo(0, 0)
-		document.querySelector("h1")?.focus({ preventScroll: true })
-	}
+	if (place.value.path !== was) scrollTo(0, 0)
+}
+
+const left = "graphd left"
+
+/** leave keeps the address while the browser is at another site, to which this tab goes, and comeBack goes there again. */
+export const leave = () => {
+	try { sessionStorage.setItem(left, location.pathname + location.search) } catch { /* then one comes back to the overview */ }
+}
+
+export const comeBack = () => {
+	try {
+		const to = sessionStorage.getItem(left)
+		sessionStorage.removeItem(left)
+		if (to?.startsWith("/") && location.pathname + location.search === "/") go(to, true)
+	} catch { /* as above */ }
 }
 
 /** query is a member of the address's query, as a text. */

@@ -1,19 +1,25 @@
 // The way in where the daemon asks for a token. The token goes to the daemon, once; what opens then is a cookie.
 import { html, useRef, useState } from "./vendor.js"
-import { signIn, signInAtIssuer, signedOut } from "./api.js"
+import { ask, signIn, signInAtIssuer, signedOut } from "./api.js"
 import { session, Top } from "./parts.js"
 
 const issuer = () => "issuer" in document.documentElement.dataset
 
+const sentence = text => text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".")
+
 export const SignIn = () => {
 	const field = useRef()
-	const [told, tell] = useState(signedOut.value === "you have signed out" ? "You have signed out." : "")
+	const [told, tell] = useState("")
 	const enter = async event => {
 		event.preventDefault()
 		const token = field.current.value.trim()
 		field.current.value = ""
 		try {
 			await signIn(token)
+			await ask("POST", "/v1/ws-tickets").catch(no => { // as each view does first
+				throw no.status !== 401 ? no : Error("The token is good, but this browser does not keep the session: it keeps none " +
+					`of ${location.protocol}//${location.host}. Open the daemon over https, or as localhost.`)
+			})
 			session.value = true
 			signedOut.value = null
 		} catch (no) {
@@ -29,6 +35,7 @@ export const SignIn = () => {
 		<h1 tabindex="-1">Sign in</h1>
 		<p>This daemon asks who is there. The token goes to the daemon and is kept nowhere else; the session lasts eight
 			hours.</p>
+		<p class="dim" role="status">${sentence(signedOut.value)}</p>
 		<form onSubmit=${enter}>
 			<label for="token">Token</label>
 			<input id="token" ref=${field} type="password" autocomplete="off" required autofocus />

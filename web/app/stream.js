@@ -1,20 +1,24 @@
 // A stream of frames over a WebSocket that outlives its connections: it connects again after a while, goes on where it
 // was, and says while it cannot.
 import { signal } from "./vendor.js"
-import { ask, signedOut } from "./api.js"
+import { ask, parse, signedOut } from "./api.js"
+import { skew } from "./format.js"
 
 const protocol = "graphd.v1+json"
 const first = 500, most = 15000 // milliseconds between two tries
-const silence = 15000 // after which a stream that tells every second has gone
+const silence = 15000 // after which a stream that tells every few seconds has gone
+const patience = 10000 // for an answer
 
 /**
- * open follows the topics of an endpoint. heard is given each frame; again says that a connection has begun anew, and
- * since when there was none. about is what to ask for where a connection is refused: whether that is there at all.
+ * open follows the topics of an endpoint. heard is given each frame, and how long its text is; again says that a
+ * connection has begun anew, since when there was none, and whether it goes on where the last one was.
  */
-export const open = (path, topics, { heard, again = () => {}, resumes = false, about = "" }) => {
+export const open = (path, topics, { heard, again = () => {}, resumes = false }) => {
 	const state = signal({ name: "connecting", since: Date.now() })
 	const places = new Map() // by shard: where the stream is
 	let socket, timer, tries = 0, ended = false, last = 0
+	let turn = 0 // of the connection that is tried, or there: what one before it has to say counts for nothing
+	let goesOn = false
 
 	const away = why => {
 		if (ended) return
@@ -29,17 +33,20 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, a
 
 	const since = () => [...places].sort(([a], [b]) => a - b).map(([shard, at]) => shard ? `${shard}/${at}` : at).join()
 
-	const subscribe = (to, from) => to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics,
-		...(from ? { since: from } : {}) }))
+	const subscribe = (to, from) => {
+		goesOn = from !== ""
+		to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics, ...(from ? { since: from } : {}) }))
+	}
 
 	const note = f => {
 		if (!resumes || !["output", "firing", "gap"].includes(f.type) || !f.incarnation) return
 		places.set(f.shard ?? 0, `${f.incarnation}:${Math.max(f.seq, f.to ?? 0)}`)
 	}
 
-	const take = (from, f) => {
+	const take = (from, f, size) => {
 		switch (f.type) {
 		case "hello":
+			skew.value = Date.parse(f.server_time) - Date.now()
 			return subscribe(from, resumes ? since() : "")
 		case "result":
 			tries = 0
@@ -47,7 +54,7 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, a
 				const [shard, at] = one.includes("/") ? one.split("/") : ["0", one]
 				if (!places.has(Number(shard))) places.set(Number(shard), at)
 			}
-			again(state.value.name === "away" ? state.value.since : 0)
+			again(state.value.name === "away" ? state.value.since : 0, goesOn)
 			state.value = { name: "live", since: Date.now() }
 			return
 		case "error":
@@ -56,48 +63,58 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, a
 				heard({ type: "gap", unknown: true })
 				return subscribe(from, "")
 			}
-			return heard(f)
+			return heard(f, size)
 		}
 		note(f)
-		heard(f)
+		heard(f, size)
 	}
 
 	const connect = async () => {
 		clearTimeout(timer)
 		if (ended) return
+		const mine = ++turn, over = () => ended || mine !== turn
+		socket?.close()
+		socket = undefined
 		let ticket
 		try {
-			ticket = (await ask("POST", "/v1/ws-tickets")).ticket
+			ticket = (await ask("POST", "/v1/ws-tickets", { signal: AbortSignal.timeout(patience) })).ticket
 		} catch (no) {
+			if (over()) return
 			return signedOut.value && no.status === 401 ? close() : away(no.message)
 		}
-		if (ended) return
+		if (over()) return
 		const url = new URL(path, location.href)
 		url.protocol = url.protocol.replace("http", "ws")
 		url.searchParams.set("ticket", ticket)
-		const mine = socket = new WebSocket(url, protocol)
+		const opened = socket = new WebSocket(url, protocol)
 		let greeted = false
 		last = Date.now()
-		mine.onmessage = event => {
-			if (socket !== mine) return
+		opened.onmessage = event => {
+			if (over() || socket !== opened) return
 			last = Date.now()
 			greeted = true
-			take(mine, JSON.parse(event.data))
+			take(opened, parse(event.data), event.data.length)
 		}
-		mine.onclose = async event => { // a browser does not say why a connection is refused
-			if (socket !== mine) return
+		opened.onclose = event => {
+			if (over() || socket !== opened) return
 			socket = undefined
-			if (greeted || !about) return away(event.reason || "the connection has ended")
-			try {
-				await ask("GET", about)
-				away("the connection is refused")
-			} catch (no) {
-				if (no.status !== 404) return away(no.message)
-				state.value = { name: "gone", since: Date.now(), why: no.message }
-				clearTimeout(timer)
-				timer = setTimeout(connect, most)
-			}
+			if (greeted) return away(event.reason || "the connection has ended")
+			refused(over)
 		}
+	}
+
+	// A browser does not say why a connection is refused: an ordinary request of the same route is told.
+	const refused = async over => {
+		let no
+		try {
+			await ask("GET", path, { signal: AbortSignal.timeout(patience) })
+		} catch (error) { no = error }
+		if (over()) return
+		if (!no || no.status === 426) return away("the connection is refused: does a proxy in between let WebSockets through?")
+		if (no.status !== 404) return away(no.message)
+		state.value = { name: "gone", since: Date.now(), why: no.message }
+		clearTimeout(timer)
+		timer = setTimeout(connect, most)
 	}
 
 	// A connection that is gone without a word: its machine sleeps, or a proxy has forgotten it.

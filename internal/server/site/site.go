@@ -138,7 +138,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Vary", "Accept-Encoding")
+	h.Add("Vary", "Accept-Encoding")
 	if f.err != nil { // what is embedded can be read; a test says so
 		http.Error(w, "the page cannot be read", http.StatusInternalServerError)
 		return
