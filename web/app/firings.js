@@ -5,6 +5,7 @@ import { query, set } from "./route.js"
 import { Clock, Span, Value, Waiting, statuses } from "./parts.js"
 import { brief, count, exact, own, seconds, some, stamped } from "./format.js"
 import { idOf } from "./history.js"
+import { Fate, Ids, Read, Taken, useWhy } from "./why.js"
 
 const shown = 50
 
@@ -109,7 +110,8 @@ export const useFiring = graph => {
 }
 
 /** Firing is one firing in full, beside what else is shown. */
-export const Firing = ({ m, firing }) => {
+export const Firing = ({ m, firing, graph }) => {
+	const why = useWhy(graph, firing.id)
 	const head = useRef(), from = useRef(document.activeElement)
 	const close = () => {
 		set({ epoch: "", shard: "" })
@@ -133,7 +135,7 @@ export const Firing = ({ m, firing }) => {
 			<span>${step(near.before, "Earlier")} ${step(near.after, "Later")}
 			<button class="quiet" aria-label="Close" onClick=${close}>✕</button></span></div>
 		${firing.trouble ? html`<div class="notice bad" role="alert"><p>${firing.trouble}</p></div>` : !f ? html`<${Waiting} />` :
-		html`<${Detail} f=${f} />`}
+		html`<${Detail} f=${f} why=${why} />`}
 	</section>`
 }
 
@@ -143,11 +145,14 @@ const causes = {
 	replay: "dead letters were replayed",
 }
 
-const Detail = ({ f }) => {
+const Detail = ({ f, why }) => {
+	const w = why.value, inputs = byName(w?.inputs), nodes = byName(w?.nodes), outs = byName(w?.outputs)
 	const took = Object.entries(f.cut ?? {}).filter(([, c]) => c.taken)
 	return html`
-		<p class="says">${outcome(f)} It fired because ${causes[f.cause] ?? f.cause}${took.length > 0 && html`: it took${" "}
-			${took.map(([name, c], i) => html`${i > 0 && ", "}<strong>${name}</strong> (${some(c.events, "event")})`)}`}.</p>
+		<p class="says">${outcome(f)} ${w ? html`<span class="sentence">${w.sentence}</span>` : html`It fired because
+			${" "}${causes[f.cause] ?? f.cause}${took.length > 0 && html`: it took${" "}
+			${took.map(([name, c], i) => html`${i > 0 && ", "}<strong>${name}</strong> (${some(c.events, "event")})`)}`}.`}</p>
+		${why.trouble && html`<p class="bad" role="alert">Why it fired cannot be told: ${why.trouble}</p>`}
 		${f.error && html`<div class="notice bad"><p>${f.error}</p></div>`}
 		<dl class="facts">
 			<dt>At</dt><dd>${stamped(f.at)}</dd>
@@ -155,11 +160,15 @@ const Detail = ({ f }) => {
 			${f.key !== null && html`<dt>Key</dt><dd><code>${JSON.stringify(f.key)}</code></dd>`}
 			${f.shard > 0 && html`<dt>Shard</dt><dd>${f.shard}</dd>`}
 			<dt>Incarnation</dt><dd>${f.incarnation}</dd>
+			${w?.revision && html`<dt>Revision</dt><dd>${w.revision.revision}</dd>`}
+			${w?.guard && html`<dt>Guard</dt><dd><code>${w.guard.expression}</code></dd>`}
 			${f.degraded?.length > 0 && html`<dt>Degraded</dt><dd>${f.degraded.join(", ")}</dd>`}
 		</dl>
+		${w?.guard && html`<h3>The guard read</h3><${Read} values=${w.guard.reads} />`}
 		<h3>Inputs</h3>
 		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${own(f.cut, name)?.taken}>
-			<summary><strong>${name}</strong> ${own(f.cut, name)?.taken ? html`<span class="badge good">taken</span>` :
+			<summary><strong>${name}</strong> ${inputs.has(name) ? html`<${Taken} i=${inputs.get(name)} />` :
+				own(f.cut, name)?.taken ? html`<span class="badge good">taken</span>` :
 				html`<span class="badge idle">read again</span>`} <code>${brief(own(f.inputs, name), 40)}</code></summary>
 			${own(f.cut, name)?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
 			<${Value} value=${own(f.inputs, name)} name=${"Input " + name} /></details>`)}
@@ -168,10 +177,17 @@ const Detail = ({ f }) => {
 			<strong>${name}</strong> <span class=${"badge " + looks[n.status]} title=${statuses[n.status]}>${n.status.replace("_", " ")}</span>
 			<span class="dim number">${n.duration_us == null ? "" : seconds(n.duration_us / 1e6)}</span>
 			${n.iterations > 0 && html`<span class="dim">${some(n.iterations, "iteration")}, ${n.ended}</span>`}
-			<code>${n.value == null ? "" : brief(n.value, 60)}</code>${n.error && html`<p class="bad">${n.error}</p>`}</li>`)}</ul>
+			<code>${n.value == null ? "" : brief(n.value, 60)}</code>${n.error && html`<p class="bad">${n.error}</p>`}
+			${nodes.get(name)?.because && html`<p class="dim">${nodes.get(name).because.detail}</p>`}</li>`)}</ul>
 		<h3>Outputs</h3>
-		${outputs(f).length === 0 ? html`<p class="dim">Nothing was put out.</p>` : outputs(f).map(([name, value]) => html`<details open>
-			<summary><strong>${name}</strong></summary><${Value} value=${value} name=${"Output " + name} /></details>`)}`
+		${outputs(f).length === 0 && html`<p class="dim">Nothing was put out.</p>`}
+		${outputs(f).map(([name, value]) => html`<details open>
+			<summary><strong>${name}</strong> ${outs.has(name) && html`<${Fate} o=${outs.get(name)} />`}</summary>
+			<${Ids} o=${outs.get(name)} /><${Value} value=${value} name=${"Output " + name} /></details>`)}
+		<ul class="reasons">${(w?.outputs ?? []).filter(o => o.fate === "silent").map(o => html`<li>
+			<strong>${o.name}</strong> <${Fate} o=${o} /></li>`)}</ul>`
 }
+
+const byName = list => new Map((list ?? []).map(x => [x.name, x]))
 
 const looks = { ran: "good", cut_off: "idle", skipped: "idle", failed: "bad", idle: "idle" }

@@ -6,6 +6,7 @@ import { Top, Away, Health, Figure, When, Waiting, Value, healths, statuses } fr
 import { Picture, well } from "./picture.js"
 import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
+import { WhyNot } from "./why.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
 export const GraphPage = ({ name }) => {
@@ -65,8 +66,9 @@ const Body = ({ m, s }) => {
 			</div>
 		</div>
 		${s.shards && html`<${Shards} s=${s} />`}
+		<${WhyNot} s=${s} />
 		<${Firings} m=${m} s=${s} />
-		${firing.id && html`<${Firing} m=${m} firing=${firing} />`}`
+		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }
 
 const Figures = ({ s }) => {
