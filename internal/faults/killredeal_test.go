@@ -164,7 +164,7 @@ func (r *redealing) life(rng *rand.Rand, point string, shards int) {
 	if point == "" {
 		<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond) // the random moment
 	} else {
-		p.waitFor(20*time.Second, over(func() bool { n, live := runsAs(p); return live && n == shards }))
+		p.waitFor(stuck, over(func() bool { n, live := runsAs(p); return live && n == shards }))
 	}
 	if !done && p.ended != nil {
 		if n, live := runsAs(p); live && n == shards {
