@@ -70,18 +70,27 @@ func TestM53AnyDaemonAnswers(t *testing.T) {
 		}
 		return s.Health
 	}
+	commands, turnedDown := 0, 0
 	for _, p := range c.all[:3] {
 		for _, name := range c.names {
 			c.until(name+" is live at all", stuck, func() bool { return health(p, name) == "live" })
 			for _, path := range []string{"/accumulators/a/events", "/fire", "/checkpoint", "/pause", "/resume"} {
 				body := map[string]string{"/accumulators/a/events": `{"n":1}`, "/fire": `{"mode":"force"}`}
-				c.until(name+path+" is not turned down", stuck, func() bool { // as while the graph finds another owner
+				var refused error
+				c.until(name+path+" is not turned down", stuck, func() bool {
 					err := p.do("POST", "/v1/graphs/"+name+path, body[path], nil)
 					if err != nil && !strings.Contains(err.Error(), ": 503 ") {
 						t.Errorf("%s%s: %v", name, path, err)
 					}
+					if err != nil && refused == nil {
+						refused = err
+					}
 					return err == nil || t.Failed()
 				})
+				if commands++; refused != nil {
+					t.Logf("%s%s was turned down at first: %v", name, path, refused)
+					turnedDown++
+				}
 			}
 			var st api.State
 			if err := p.do("GET", "/v1/graphs/"+name+"/state", "", &st); err != nil {
@@ -89,10 +98,19 @@ func TestM53AnyDaemonAnswers(t *testing.T) {
 			}
 		}
 	}
-	err := stranger.do("POST", "/v1/graphs/g0/accumulators/a/events", `{"n":1}`, nil)
-	if err == nil || !strings.Contains(err.Error(), "owner_unreachable") {
-		t.Errorf("a member with another secret: %v", err)
+	// While a graph finds another owner, as where others have the machine, what comes is turned down. That is now and
+	// then, and no way to answer.
+	if turnedDown > commands/4 {
+		t.Errorf("%d of %d commands were turned down at first", turnedDown, commands)
 	}
+	c.until("a member with another secret reaches nobody", stuck, func() bool { // it may not know the owner yet
+		err := stranger.do("POST", "/v1/graphs/g0/accumulators/a/events", `{"n":1}`, nil)
+		if err == nil || !strings.Contains(err.Error(), "graph_standby") &&
+			!strings.Contains(err.Error(), api.CodeOwnerUnreachable) {
+			t.Fatalf("a member with another secret: %v", err)
+		}
+		return strings.Contains(err.Error(), api.CodeOwnerUnreachable)
+	})
 	t.Run("killed", func(t *testing.T) { c.killedOwner(t) })
 }
 
