@@ -100,7 +100,8 @@ func tail(path string) string {
 }
 
 // freePorts are n ports that nothing listens on now, and that no connection goes out from: a server is stopped and
-// comes to its port again, so they are below those that systems deal to connections.
+// comes to its port again, so they are below those that systems deal to connections. Nobody else is dealt them while
+// this process lives: a server that has not begun to listen, or is down, would find another one's in its place.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for len(ports) < n {
@@ -113,7 +114,9 @@ func freePorts(n int) ([]int, error) {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
 		defer l.Close() // only then are all of them different
-		ports = append(ports, port)
+		if claim(filepath.Join(os.TempDir(), "graphd-test-ports"), port) {
+			ports = append(ports, port)
+		}
 	}
 	return ports, nil
 }

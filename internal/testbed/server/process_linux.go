@@ -1,9 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -40,6 +42,23 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 	}
 	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	return attr, nil
+}
+
+// claim reserves a port among the tests of this machine until the process ends, and says that nobody else has. Where a
+// folder is of another user, nobody is asked.
+func claim(dir string, port int) bool {
+	_ = os.MkdirAll(dir, 0o777)
+	// No [os.File]: it would be closed once nobody refers to it.
+	const flags = syscall.O_CREAT | syscall.O_RDWR | syscall.O_CLOEXEC
+	fd, err := syscall.Open(filepath.Join(dir, strconv.Itoa(port)), flags, 0o666)
+	if err != nil {
+		return true
+	}
+	if errors.Is(syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
+		_ = syscall.Close(fd)
+		return false
+	}
+	return true
 }
 
 // pause stops a process in its tracks: its connections stay open and nothing answers.
