@@ -30,6 +30,7 @@ test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests 
 test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m -vet=off -ldflags=-w -skip '^TestKill.' $(TESTS)
 	@mkdir -p bin; $(MAKE) --no-print-directory test-kill KILLS=200 > bin/test-kill.log 2>&1 & kill=$$!; \
+	  trap 'kill $$kill 2>/dev/null' INT TERM; \
 	  $(MAKE) --no-print-directory test-unraced; unraced=$$?; \
 	  wait $$kill; killed=$$?; cat bin/test-kill.log; exit $$((unraced + killed))
 
@@ -72,14 +73,14 @@ KILLS ?= 50
 test-faults: test-kill ## The same as test-kill
 
 test-kill: ## Kill the real binary KILLS times under load and count what survived
-	GRAPHD_KILLS=$(KILLS) $(GO) test -count=1 -timeout 45m -parallel 6 -run '^TestKill.' -v ./internal/faults
+	GRAPHD_KILLS=$(KILLS) $(GO) test -count=1 -shuffle=on -timeout 45m -parallel 6 -run '^TestKill.' -v ./internal/faults
 
 # The full count of kills, once before a release: alone on its machine, for some 40 minutes. TestKillKafka and
 # TestKillFollowedFile kill so often, the others a quarter of it.
 test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, and print what was counted
 	@mkdir -p bin
 	$(BED) -- env GRAPHD_KILLS=1000 GRAPHD_STOPS=20 $(GO) test -count=1 -timeout 120m \
-	  -run '^(TestKill.*|TestStoppedOwnerIsReplaced)$$' -v ./internal/faults 2>&1 \
+	  -run '^(TestKill.*|TestStoppedOwnerIsReplaced|TestHalfOpenOwnerIsReplaced)$$' -v ./internal/faults 2>&1 \
 	  | tee bin/test-kill-full.log | grep -E '^(---|ok|FAIL|panic)|kills|lost|doubled|void|^ +--- FAIL'; \
 	  ! grep -qE '^(FAIL|panic)' bin/test-kill-full.log
 

@@ -55,12 +55,25 @@ func Lacking(t testing.TB, why string) {
 	skip(t, why)
 }
 
+// Unasked ends a test that runs where it is asked for alone: it is named among those that were skipped, and is nothing
+// that a machine lacks.
+func Unasked(t testing.TB, why string) {
+	t.Helper()
+	named(t, why)
+}
+
 // skip ends a test that lacks a server.
 func skip(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv(EnvRequire) != "" {
 		t.Fatalf("%s, and %s forbids to skip", why, EnvRequire)
 	}
+	named(t, why)
+}
+
+// named ends a test, and has the run name it at its end.
+func named(t testing.TB, why string) {
+	t.Helper()
 	if path := os.Getenv(EnvSkipped); path != "" {
 		if err := note(path, t.Name()+": "+why); err != nil {
 			t.Fatalf("note the skipped test: %v", err)
