@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/spec"
@@ -12,7 +13,8 @@ import (
 // Change is what becomes of one named piece's state when a graph goes from one
 // declaration to another (M33).
 type Change struct {
-	// Piece is "accumulator", "input", "node" or "output"; Name is its name.
+	// Piece is "accumulator", "input", "node" or "output"; Name is its name. "keys", which have none, are all that the
+	// graph has, and are named where they are dropped.
 	Piece, Name string
 	Kept        bool
 	// Why is why it is dropped, in a few words; "" when it is kept.
@@ -21,10 +23,11 @@ type Change struct {
 
 // String is the change on one line.
 func (c Change) String() string {
+	named := strings.TrimSpace(c.Piece + " " + c.Name)
 	if c.Kept {
-		return c.Piece + " " + c.Name
+		return named
 	}
-	return c.Piece + " " + c.Name + ": " + c.Why
+	return named + ": " + c.Why
 }
 
 // Changes says what of old's state a graph keeps when it goes on as next: what its
@@ -32,6 +35,11 @@ func (c Change) String() string {
 // and the last values of on-change outputs. What is new has no state and is not named.
 func Changes(old, next *Unit) []Change {
 	var list []Change
+	was, is := old.Reactor(), next.Reactor()
+	if was.Keys != nil && !was.KeepsKeys(&is) {
+		list = append(list, Change{"keys", "", false,
+			"what gives a boundary its key is another: they begin anew, and what waits in them becomes dead letters"})
+	}
 	for i := range old.Spec.Accumulators {
 		a := &old.Spec.Accumulators[i]
 		k := slices.IndexFunc(next.Spec.Accumulators, func(b spec.Accumulator) bool { return b.Name == a.Name })
@@ -78,7 +86,7 @@ func Changes(old, next *Unit) []Change {
 
 // rank is the order in which pieces are listed: as in a declaration.
 func rank(piece string) int {
-	return slices.Index([]string{"accumulator", "input", "node", "output"}, piece)
+	return slices.Index([]string{"keys", "accumulator", "input", "node", "output"}, piece)
 }
 
 // Split is the changes as two lists of lines.

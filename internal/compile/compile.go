@@ -184,7 +184,7 @@ func (u *Unit) describe() spec.Diagnostics {
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
 			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
-			AsOf:   a.Folding().AsOf, Identity: digest(u.identity(a)),
+			AsOf:   a.Folding().AsOf, Identity: digest(u.identity(a)), Key: u.keyOf(a),
 		}
 		if in.Table = u.Programs[i].Table(); in.Table != nil {
 			in.Default = in.Table.Value(nil)
@@ -278,6 +278,22 @@ func (u *Unit) keys() *reactor.Keys {
 	}
 	k.Identity = digest(meaning.String())
 	return k
+}
+
+// keyOf names what gives the boundaries of an accumulator their keys in the graph; "" for those that have none.
+func (u *Unit) keyOf(a *spec.Accumulator) string {
+	if !u.Spec.Keyed() || a.Global || a.JoinedBy != "" {
+		return ""
+	}
+	keys := a.Keys
+	if len(keys) == 0 {
+		keys = u.Spec.Reactor.Keys
+	}
+	meaning := ""
+	for _, e := range slices.Concat(keys, a.Folding().Keys) {
+		meaning += fmt.Sprintf("%q ", e.Text)
+	}
+	return digest(meaning)
 }
 
 // Lanes bounds the handoff of each input.

@@ -89,7 +89,8 @@ type Config struct {
 
 // Keys is what a keyed reactor needs to know of its keys.
 type Keys struct {
-	// Identity names what the keys mean: persisted state of another identity is not restored.
+	// Identity names what the keys mean: persisted state of another identity is not restored, but where only inputs
+	// have come or gone; see [Config.KeepsKeys].
 	Identity string
 	// Times says for each part of a key whether it is a time: expressions read it as one.
 	Times []bool
@@ -132,6 +133,8 @@ type Input struct {
 	AsOf bool
 	// Default is the value until the first boundary arrives; absent when there is none.
 	Default boundary.Value
+	// Key names what gives the input's boundaries their keys; "" where they have none, and where a join takes them.
+	Key string
 	// Identity names what the accumulator's persisted state belongs to: kind and source.
 	// State and positions of another identity are not restored (M33).
 	Identity string

@@ -36,24 +36,63 @@ func appendLayout(dst []byte, cfg *Config) []byte {
 	return cfg.Plan.AppendLayout(dst)
 }
 
-// keyLayout is a layout as the present declaration reads it.
-type keyLayout struct {
-	identity string
-	inputs   []int    // by place in a cell: the input, -1 for one that is gone
-	missing  []int    // inputs of a key that it does not have: they are new, or are global no more
-	dropped  []string // nodes that mean something else now
-	nodes    *graph.Layout
-	pruned   []byte // the layout without the names of what is gone, or means something else
+// keyIdentities are the identities of what gives the boundaries of inputs their keys, by the name of the input; none
+// where the graph has no keys.
+func (c *Config) keyIdentities() map[string]string {
+	identities := make(map[string]string)
+	for i := range c.Inputs {
+		if in := &c.Inputs[i]; in.Key != "" && c.Keys != nil {
+			identities[in.Name] = in.Key
+		}
+	}
+	return identities
 }
 
-func (c *Core) readLayout(data []byte) (*keyLayout, error) {
+// KeepsKeys reports whether the keys of a graph mean under next what they meant under c: they are made of the same, or
+// there are inputs that both have, and each of these has the key that it had. An input that comes or goes changes
+// nothing of the keys that there are.
+func (c *Config) KeepsKeys(next *Config) bool {
+	return c.Keys != nil && next.keepsKeys(c.Keys.Identity, c.keyIdentities())
+}
+
+func (c *Config) keepsKeys(identity string, was map[string]string) bool {
+	if c.Keys == nil || identity == c.Keys.Identity {
+		return c.Keys != nil
+	}
+	both := 0
+	for name, key := range c.keyIdentities() {
+		if before, there := was[name]; there {
+			both++
+			if before != key {
+				return false
+			}
+		}
+	}
+	return both > 0
+}
+
+// keyLayout is a layout as the present declaration reads it.
+type keyLayout struct {
+	foreign bool     // its keys mean something else now
+	inputs  []int    // by place in a cell: the input, -1 for one that is gone
+	missing []int    // inputs of a key that it does not have: they are new, or are global no more
+	dropped []string // nodes that mean something else now
+	nodes   *graph.Layout
+	pruned  []byte // the layout without the names of what is gone, or means something else
+}
+
+func (c *Core) readLayout(data []byte, m *form.Meta) (*keyLayout, error) {
 	r := form.Reader{Rest: data}
-	l, have := &keyLayout{identity: r.Text()}, make([]bool, len(c.cfg.Inputs))
+	identity := r.Text()
+	l, have := &keyLayout{foreign: !c.cfg.keepsKeys(identity, m.Keys)}, make([]bool, len(c.cfg.Inputs))
 	n := r.Uint()
 	if n > uint64(len(r.Rest)) {
 		return nil, form.ErrShort
 	}
-	l.pruned = binary.AppendUvarint(form.AppendText(nil, l.identity), n)
+	if !l.foreign { // what they are made of may be more by now, or less
+		identity = c.cfg.Keys.Identity
+	}
+	l.pruned = binary.AppendUvarint(form.AppendText(nil, identity), n)
 	for range n {
 		name := r.Text()
 		i := c.input(name)
@@ -160,7 +199,8 @@ func (c *Core) restoreKeySlot(k *cell, i int, from *form.Slot, meta *form.Meta) 
 
 // restoreLayouts reads the layout cells, by their number, and gives the present layout its
 // own: that of an equal one, or a new one.
-func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyLayout, dropped []string, err error) {
+func (c *Core) restoreLayouts(cells []checkpoint.Cell, m *form.Meta) (layouts map[uint64]*keyLayout, dropped []string,
+	err error) {
 	layouts = make(map[uint64]*keyLayout)
 	var own []byte
 	if c.cfg.Keys != nil {
@@ -176,13 +216,13 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 		if err != nil {
 			return nil, nil, corrupt(cell, err)
 		}
-		l, err := c.readLayout(cell.Data)
+		l, err := c.readLayout(cell.Data, m)
 		if err != nil {
 			return nil, nil, corrupt(cell, err)
 		}
 		layouts[n] = l
 		switch {
-		case c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity:
+		case l.foreign:
 			dropped = append(dropped, "keys")
 			c.stale(form.CellLayout, cell.Name)
 			if int(n) >= c.keys.layout && c.changes.layout {
@@ -211,7 +251,7 @@ func (c *Core) restoreLayouts(cells []checkpoint.Cell) (layouts map[uint64]*keyL
 // else now.
 func (c *Core) restoreKeyCell(cell *checkpoint.Cell, from *restoring) error {
 	n, _ := binary.Uvarint(cell.Data)
-	if l := from.layouts[n]; l != nil && (c.cfg.Keys == nil || l.identity != c.cfg.Keys.Identity) {
+	if l := from.layouts[n]; l != nil && l.foreign {
 		c.changes.stale = append(c.changes.stale, checkpoint.Cell{Kind: form.CellKey, Key: cell.Key})
 		if err := c.dropKey(cell.Data, l); err != nil {
 			return corrupt(cell, err)

@@ -26,7 +26,7 @@ const (
 	logAdmit  = 'A' // now, input, conflated, boundaries, dead letters
 	logTable  = 'G' // now, input, identity, changes: of the table that the handoff behind it refers to
 	logLate   = 'L' // now, input, boundaries: late events of the handoff before
-	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry
+	logMark   = 'M' // input, account: where the accumulator stands at the end of the entry; of no input see logKeys
 	logTick   = 'T' // now: keys expired
 	logFire   = 'F' // now, outcome
 	logForce  = 'X' // now, key, outcome: only the outputs that ticked
@@ -77,12 +77,30 @@ func (c *Core) Begin() {
 		if c.cfg.EventClock {
 			c.journal.buf = append(c.journal.buf, logClock)
 		}
+		c.logKeys()
 		joins := c.joins() // what is admitted behind it goes to these
 		for _, name := range slices.Sorted(maps.Keys(joins)) {
 			c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logJoin), name), joins[name])
 		}
 	}
 }
+
+// logKeys notes what gives boundaries the keys that they are admitted with, up to the next start. It is the account of
+// an input that no graph can have: a release that does not know of it passes it over, as that of an input that is gone.
+func (c *Core) logKeys() {
+	keys := c.cfg.keyIdentities()
+	if len(keys) == 0 {
+		return
+	}
+	var data []byte
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		data = form.AppendText(form.AppendText(data, name), keys[name])
+	}
+	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), noName), data)
+}
+
+// noName is the name of no input.
+const noName = ""
 
 // DrainJournal hands out the entries made since the last call; the caller appends them to
 // the store before anything that follows from them leaves the graph.

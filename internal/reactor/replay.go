@@ -28,6 +28,7 @@ type Replayer struct {
 	// was admitted then is admitted at the present instant, and nothing else is replayed.
 	clock string
 	joins map[string]string // that the entries at hand were admitted to: their identities, by the name of the input
+	keys  map[string]string // that the entries at hand were admitted under, see [Config.keyIdentities]; none: not known
 	// AdmitOnly takes in what was admitted and runs no epoch of it: the epochs that were
 	// recorded cannot be run again. Their numbers are not used again.
 	AdmitOnly bool
@@ -43,10 +44,11 @@ type Replayer struct {
 // NewReplayer makes a replayer; head is what the core was restored from.
 func NewReplayer(c *Core, head checkpoint.Head) *Replayer {
 	r := &Replayer{c: c, plan: c.cfg.PlanHash, clock: c.cfg.clock(), highest: c.epoch,
-		joins: make(map[string]string)}
+		joins: make(map[string]string), keys: make(map[string]string)}
 	if m, there, err := form.ReadMeta(head.Meta); there && err == nil { // Restore has read it before
 		r.plan, r.clock = m.Plan, m.Clock
 		maps.Copy(r.joins, m.Joins)
+		maps.Copy(r.keys, m.Keys)
 	}
 	return r
 }
@@ -179,7 +181,7 @@ func (r *Replayer) start(kind byte, in *form.Reader) {
 	switch kind {
 	case logBegin:
 		in.Int()
-		r.plan, r.clock, r.joins = in.Text(), "", make(map[string]string)
+		r.plan, r.clock, r.joins, r.keys = in.Text(), "", make(map[string]string), make(map[string]string)
 	case logJoin:
 		name := in.Text()
 		r.joins[name] = in.Text()
@@ -254,28 +256,18 @@ func (r *Replayer) admit(now time.Time, in *form.Reader) error {
 	}
 	r.heard, r.heardOf = nil, noInput
 	r.c.resolve(i, h)
-	left := r.leave(i, h)
+	left, foreign := r.leave(i, h), r.rekeyed(i, &h.Boundaries)
 	h.Mark = r.c.accs[i].mark // the one that is true comes with the end of the entry
 	restored, parts := r.c.accs[i].restored, r.c.accs[i].parts.restored
 	r.c.Admit(now, i, h, conflated)
 	for n := range left {
 		r.c.leaveSide(i, &left[n])
 	}
+	for n := range foreign {
+		r.c.deadLetterForeign(i, &foreign[n])
+	}
 	r.c.accs[i].restored, r.c.accs[i].parts.restored = restored, parts
 	return nil
-}
-
-// leave takes out what was admitted to another join than the one that takes input i now, or to none: its key is of
-// something else, and so may its time be (see [Core.leaveSides]). What was admitted to a join where none takes it now
-// has a key that is none of the graph's; in a graph without keys it is what the input hands over.
-func (r *Replayer) leave(i int, h *accumulator.Handoff) (left []boundary.Boundary) {
-	c := r.c
-	was, is := r.joins[c.cfg.Inputs[i].Name], c.joinOf(i)
-	if r.plan == c.cfg.PlanHash || was == is || is == "" && c.ownsShared(i) {
-		return nil
-	}
-	left, h.Boundaries, h.Heard = h.Boundaries, nil, nil
-	return left
 }
 
 // late takes late events in. In the handoff they came behind its boundaries, and so they do here.
@@ -291,16 +283,24 @@ func (r *Replayer) late(in *form.Reader) error {
 		}
 		late = append(late, *in.Boundary())
 	}
-	if in.Err == nil {
-		r.c.admitTo(i, late)
+	if in.Err != nil || i < 0 {
+		return nil // it is gone
 	}
+	for n, foreign := 0, r.rekeyed(i, &late); n < len(foreign); n++ {
+		r.c.deadLetterForeign(i, &foreign[n])
+	}
+	r.c.admitTo(i, late)
 	return nil
 }
 
-// follow completes what a stage input held open, where the epochs that fed it were run again.
+// follow completes what a stage input held open, where the epochs that fed it were run again. A join is fed by what is
+// admitted, whether epochs are run or not, and goes on with it: or it would keep all that it had let go of.
 func (r *Replayer) follow(now time.Time, in *form.Reader) error {
 	i, to := r.c.input(in.Text()), in.Time()
-	if s := r.c.stages.Of(i); in.Err == nil && r.fires() && s != nil {
+	if in.Err != nil {
+		return nil
+	}
+	if s, fires := r.c.stages.Of(i), r.fires(); s != nil && (fires || s.Joins && r.goesOn(s)) {
 		r.c.advance(now)
 		if s.Joins {
 			s.Pass(to) // there may be nothing but that it has come so far
@@ -313,9 +313,15 @@ func (r *Replayer) follow(now time.Time, in *form.Reader) error {
 }
 
 func (r *Replayer) mark(in *form.Reader) error {
-	i := r.c.input(in.Text())
-	data := []byte(in.Text())
-	if in.Err != nil || i < 0 {
+	name := in.Text()
+	i, data := r.c.input(name), []byte(in.Text())
+	if in.Err != nil {
+		return nil
+	}
+	if name == noName {
+		return r.readKeys(data)
+	}
+	if i < 0 {
 		return nil
 	}
 	r.c.changes.accs[i] = true

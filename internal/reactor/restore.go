@@ -90,7 +90,7 @@ func (c *Core) Restore(head checkpoint.Head, cells []checkpoint.Cell) (dropped [
 	}
 	c.restoreMeta(&m)
 	from := &restoring{meta: &m, have: make([]bool, len(c.cfg.Inputs))}
-	if from.layouts, dropped, err = c.restoreLayouts(cells); err != nil {
+	if from.layouts, dropped, err = c.restoreLayouts(cells, &m); err != nil {
 		return nil, err
 	}
 	kept, more, err := c.restoreCells(cells, from)

@@ -27,6 +27,7 @@ type journaled struct {
 	cells   map[string]checkpoint.Cell
 	head    checkpoint.Head
 	entries []checkpoint.JournalEntry // since head
+	only    bool                      // nothing of them is run again
 }
 
 // declared is a declaration compiled, which has no mistake.
@@ -118,6 +119,7 @@ func (j *journaled) replayed() *reactor.Core {
 		j.t.Fatal(err)
 	}
 	r := reactor.NewReplayer(c, j.head)
+	r.AdmitOnly = j.only
 	for _, e := range j.entries {
 		if err := r.Entry(e); err != nil {
 			j.t.Fatal(err)

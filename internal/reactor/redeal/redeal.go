@@ -200,7 +200,7 @@ func (d *dealer) record(i int, epoch int64, head *checkpoint.Head) []byte {
 	m.Paused, m.PausedBy, m.PausedAt = first.Paused, first.PausedBy, first.PausedAt
 	m.StoppedInputs, m.StoppedOutputs = first.StoppedInputs, first.StoppedOutputs
 	m.Clock, m.Waits, m.First, m.Last = first.Clock, first.Waits, first.First, first.Last
-	m.Defaults, m.Joins, m.Since = first.Defaults, first.Joins, d.places()
+	m.Defaults, m.Joins, m.Keys, m.Since = first.Defaults, first.Joins, first.Keys, d.places()
 	m.Stamp, m.Admitted = d.levels.top(d.stamps), d.seqs.last
 	later := func(at *time.Time, o time.Time) {
 		if o.After(*at) {

@@ -24,7 +24,8 @@ func stands(offset int64) Shard {
 // value that waits for all keys since that place in line.
 func halts(on boundary.Key, seq, since uint64) Shard {
 	m := form.Meta{Shards: 2, Plan: "p", Halted: string(on), Since: map[string]uint64{"all": since}, Admitted: seq,
-		Joins: map[string]string{"left": "j", "right": "j"}, Defaults: map[string]uint64{"all": 7}}
+		Joins: map[string]string{"left": "j", "right": "j"}, Keys: map[string]string{"one": "k"},
+		Defaults: map[string]uint64{"all": 7}}
 	b := func(n int64) *boundary.Boundary { return &boundary.Boundary{Value: boundary.Int(n), Events: 1} }
 	slot := form.Slot{Version: 1, Stands: form.FirstPrint, Pend: b(1)}
 	key := form.KeyHead{Layout: 1, Arrival: seq, At: [4]int64{form.Never, form.Never, form.Never, form.Never}}
@@ -63,8 +64,10 @@ func TestM54HeadsGoWithTheirKeys(t *testing.T) {
 					t.Errorf("of %d: shard %d has halted on %s, which is of shard %d", of, i, k, k.Shard(of))
 				}
 			}
-			if m.Defaults["all"] != 7 || m.Joins["left"] != "j" || m.Joins["right"] != "j" {
-				t.Errorf("of %d: shard %d says of defaults %v and of joins %v", of, i, m.Defaults, m.Joins)
+			if m.Defaults["all"] != 7 || m.Joins["left"] != "j" || m.Joins["right"] != "j" ||
+				m.Keys["one"] != "k" {
+				t.Errorf("of %d: shard %d says of defaults %v, of joins %v and of keys %v", of, i, m.Defaults, m.Joins,
+					m.Keys)
 			}
 			since, waits := m.Since["all"]
 			for _, cell := range commits[i].Cells {
