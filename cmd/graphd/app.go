@@ -73,7 +73,8 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 conflict, 5 denied,
 	)
 	verbs := remote.New(t, flags)
 	addGroup(root, groupLocal, []*cobra.Command{serveCmd(t), demoCmd(t), runCmd(t), testCmd(t), validateCmd(t),
-		lintCmd(t), planCmd(t), diffCmd(t, verbs), explainCmd(t), schemaCmd(t), migrateCmd(t), versionCmd(t)})
+		lintCmd(t), planCmd(t), diffCmd(t, verbs), explainCmd(t), schemaCmd(t), lspCmd(t), migrateCmd(t),
+		versionCmd(t)})
 	addGroup(root, groupGraphs, verbs.Graphs())
 	addGroup(root, groupInspect, verbs.Inspect())
 	steer := verbs.Steer()

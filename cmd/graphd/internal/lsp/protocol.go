@@ -1,0 +1,104 @@
+package lsp
+
+import (
+	"encoding/json"
+
+	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+)
+
+// message is a request, a notification or an answer, of either side.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *failure        `json:"error,omitempty"`
+}
+
+// failure is why a request has no result.
+type failure struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (f *failure) Error() string { return f.Message }
+
+// The codes of the protocol.
+const (
+	parseError     = -32700
+	invalidRequest = -32600
+	unknownMethod  = -32601
+	invalidParams  = -32602
+	internalError  = -32603
+	notInitialized = -32002
+	cancelled      = -32800
+)
+
+// The severities of the protocol.
+const (
+	severityError   = 1
+	severityWarning = 2
+)
+
+// diagnostic is a mistake, or what is hardly meant, in a document.
+type diagnostic struct {
+	Range    text.Range `json:"range"`
+	Severity int        `json:"severity"`
+	Code     string     `json:"code,omitempty"`
+	Source   string     `json:"source"`
+	Message  string     `json:"message"`
+	// Data is what was probably meant.
+	Data string `json:"data,omitempty"`
+}
+
+type published struct {
+	URI         string       `json:"uri"`
+	Version     *int         `json:"version,omitempty"`
+	Diagnostics []diagnostic `json:"diagnostics"`
+}
+
+type identifier struct {
+	URI string `json:"uri"`
+}
+
+type openParams struct {
+	TextDocument struct {
+		URI     string `json:"uri"`
+		Version int    `json:"version"`
+		Text    string `json:"text"`
+	} `json:"textDocument"`
+}
+
+type changeParams struct {
+	TextDocument struct {
+		URI     string `json:"uri"`
+		Version int    `json:"version"`
+	} `json:"textDocument"`
+	ContentChanges []struct {
+		Range *text.Range `json:"range"`
+		Text  string      `json:"text"`
+	} `json:"contentChanges"`
+}
+
+type documentParams struct {
+	TextDocument identifier `json:"textDocument"`
+}
+
+// The ways in which changes of documents are told.
+const syncIncremental = 2
+
+// capabilities are what the server can do.
+type capabilities struct {
+	TextDocumentSync struct {
+		OpenClose bool            `json:"openClose"`
+		Change    int             `json:"change"`
+		Save      map[string]bool `json:"save"`
+	} `json:"textDocumentSync"`
+}
+
+func capable() (c capabilities) {
+	c.TextDocumentSync.OpenClose, c.TextDocumentSync.Change = true, syncIncremental
+	c.TextDocumentSync.Save = map[string]bool{"includeText": false}
+	return c
+}
