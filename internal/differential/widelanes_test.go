@@ -11,8 +11,8 @@ import (
 // standing is what a node of a pool cannot have: functions with memory, and rows of the table.
 var standing = regexp.MustCompile(`\b(ema|lag|delta|rate|rolling_[a-z]+|dedupe)\(|\btt\[`)
 
-// drawRates puts nodes into a lane with a cadence, in a third of the declarations without keys. What they draw is
-// beside the rest.
+// drawRates puts nodes into a lane with a cadence, or two, in a third of the declarations without keys. What they draw
+// is beside the rest.
 func (w *wide) drawRates(seed uint64) {
 	rest := w.r
 	defer func() { w.r = rest }()
@@ -30,13 +30,18 @@ func (w *wide) drawRates(seed uint64) {
 		lanes = tree{}
 	}
 	lanes["beat"] = tree{"fixed_rate": rate}
+	in := []string{"beat"}
+	if w.one(2) {
+		lanes["drum"] = tree{"fixed_rate": tree{"period": fmt.Sprintf("%dms", 100*(3+w.r.IntN(50)))}}
+		in = append(in, "drum")
+	}
 	w.doc["lanes"] = lanes
 	nodes, _ := w.doc["nodes"].(tree)
 	for _, name := range slices.Sorted(keysOf(nodes)) {
 		n, _ := nodes[name].(tree)
 		free := name != "lp1" && name != "lp2" && n["lane"] == nil
 		if free && !strings.Contains(string(text(n)), "fresh(") && w.one(2) {
-			n["lane"] = "beat"
+			n["lane"] = w.pick(in...)
 		}
 	}
 }

@@ -47,7 +47,12 @@ type wave struct {
 func (c *compiler) checkLanes() {
 	kinds := make(map[string]string, len(c.g.Lanes))
 	for i := range c.g.Lanes {
-		kinds[c.g.Lanes[i].Name] = c.g.Lanes[i].Kind
+		l := &c.g.Lanes[i]
+		if kinds[l.Name] = l.Kind; l.Kind == lanes.FixedRate && len(c.g.Reactor.Keys) > 0 {
+			c.tell(l.Pos, spec.CodeConflict, "the reactor has keys, and at each tick of %s each of them would run; "+
+				"take out the lane, and give the reactor an every: a key then fires at the instants of that where "+
+				"something is new", l.Name)
+		}
 	}
 	for i := range c.units {
 		u := &c.units[i]

@@ -30,11 +30,6 @@ func (c *compiler) checkPaced(u *unit) {
 		c.tell(at, spec.CodeConflict, "%s runs in the loop %s, whose nodes run in one epoch; take out the lane", name,
 			u.ring.decl.Name)
 	}
-	if len(c.g.Reactor.Keys) > 0 {
-		c.tell(at, spec.CodeConflict, "the reactor has keys, and at each tick of %s each of them would run; take out "+
-			"the lane, and give the reactor an every: a key then fires at the instants of that where something is new",
-			u.decl.Lane.Name)
-	}
 	for k := range u.sources {
 		program := u.sources[k].program
 		if program != nil && slices.ContainsFunc(program.Reads(), func(r expression.Read) bool { return r.Fresh }) {
@@ -84,18 +79,18 @@ func (r *Result) waits(i int) bool {
 	return true
 }
 
-// Owes reports whether a node that has a lane with a cadence waits for its tick: it was due in an epoch before.
-func (p *Plan) Owes(st *State) bool {
-	for _, paced := range p.paced {
+// Owes are the lanes with a cadence, by bit, that a node waits for: it was due in an epoch before.
+func (p *Plan) Owes(st *State) (lanes uint64) {
+	for k, paced := range p.paced {
 		for _, set := range []*bitset.Set{st.owed(), st.fresh()} {
 			for w := range paced {
 				if set != nil && paced[w]&(*set)[w] != 0 {
-					return true
+					lanes |= 1 << k
 				}
 			}
 		}
 	}
-	return false
+	return lanes
 }
 
 // ratesJSON describes the lanes that have a cadence.

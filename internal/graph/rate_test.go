@@ -145,6 +145,8 @@ func TestM23RefusedInALaneWithACadence(t *testing.T) {
 		"nodes: { n: { expr: '(n ?? 0) < a ? (n ?? 0) + 1 : n', lane: l } }\n" +
 			"loops: { c: { nodes: [n] } }": "runs in the loop c",
 		"reactor: { key: k }\nnodes: { n: { expr: a.x, lane: l } }": "the reactor has keys",
+		// A lane that no node is in has ticks all the same.
+		"reactor: { key: k }\nnodes: { n: { expr: a.x } }": "the reactor has keys",
 	} {
 		g := parse(t, "graph: g\naccumulators: { a: { strategy: sequential } }\n"+
 			"lanes: { l: { fixed_rate: { period: 1s } } }\n"+text+"\n")

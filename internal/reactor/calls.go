@@ -120,9 +120,32 @@ func (c *Core) missing(cause Cause) bool {
 		e.Asked[i] = Ask{Key: s.key, Node: wants[i].Node, ID: wants[i].Request.ID(), Request: wants[i].Request}
 	}
 	if e.Known = true; e.At.IsZero() {
-		e.At = s.at
+		e.At, e.Kind = s.at, c.kindOf(cause)
 	}
 	return true
+}
+
+// kindOf is the kind of the epoch at hand.
+func (c *Core) kindOf(cause Cause) answers.Kind {
+	switch {
+	case cause != CauseTick:
+		return answers.Called
+	case c.tick.Lanes != 0:
+		return answers.LaneTick
+	default:
+		return answers.Tick
+	}
+}
+
+// tried is the next epoch of the key at hand where a try of it has missed an answer; nil where none has.
+func (c *Core) tried() *answers.Epoch {
+	if c.calls == nil {
+		return nil
+	}
+	if e := c.calls.book.Next(c.cell.key); e != nil && !e.At.IsZero() {
+		return e
+	}
+	return nil
 }
 
 // postpone leaves the epoch that was tried to a later try, unless its time is up: then it is run to that end. A
@@ -298,14 +321,15 @@ func (h heap) first(most int) (list []entry) {
 	return list
 }
 
-// logAnswers notes the answers that an epoch has used, before it, and its now() where that is not the present.
+// logAnswers notes the answers that an epoch has used, before it, and where it was tried before also its now() and its
+// kind: what is due when it is recorded may call for another one.
 func (c *Core) logAnswers() {
 	s := c.calls
 	if s == nil {
 		return
 	}
-	if len(s.used) == 0 && s.past {
-		c.logAnswer("", &answers.Reply{Answer: &kind.Answer{}})
+	if s.past && (len(s.used) == 0 || s.hand.Kind != answers.Called) {
+		c.logAnswer("", &answers.Reply{Answer: &kind.Answer{Code: string(s.hand.Kind)}})
 	}
 	for i := range s.used {
 		c.logAnswer(c.cfg.Plan.Nodes()[s.used[i].Node].Name, &s.used[i])
@@ -321,7 +345,7 @@ func (c *Core) logAnswer(node string, r *answers.Reply) {
 	c.journal.buf = form.AppendText(dst, r.Answer.Text)
 }
 
-// answer takes in an answer that an epoch has used; one of no node tells its now() alone.
+// answer takes in an answer that an epoch has used; one of no node tells its now() and its kind alone.
 func (r *Replayer) answer(in *form.Reader) {
 	key, name := boundary.Key(in.Text()), in.Text()
 	var id kind.RequestID
@@ -337,5 +361,7 @@ func (r *Replayer) answer(in *form.Reader) {
 	known := c.calls.book.Open(key, nil)
 	if known.At = at; node >= 0 {
 		c.calls.book.Add(known, answers.Reply{Node: node, ID: id, Answer: a})
+	} else {
+		known.Kind = answers.Kind(a.Code)
 	}
 }

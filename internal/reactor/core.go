@@ -276,8 +276,10 @@ func NewCore(cfg Config) *Core {
 	cfg.MaxMicroEpochs = cmp.Or(cfg.MaxMicroEpochs, DefaultMicroEpochs)
 	c := &Core{cfg: cfg, accs: make([]account, len(cfg.Inputs)), emitted: make([]int64, len(cfg.Outputs)),
 		filtered: make([]int64, len(cfg.Outputs)), refused: make([]int64, len(cfg.Outputs)),
-		freed: make([]Credit, len(cfg.Inputs)), defaults: cfg.defaults(),
-		pace: pace.New(cfg.Plan.Rates())}
+		freed: make([]Credit, len(cfg.Inputs)), defaults: cfg.defaults()}
+	if cfg.Keys == nil { // no key has a lane with a cadence, and nobody would serve its ticks
+		c.pace = pace.New(cfg.Plan.Rates())
+	}
 	lateness := make([]time.Duration, len(cfg.Inputs))
 	for i := range c.accs {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor/answers"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/pace"
 )
@@ -86,9 +87,12 @@ func (c *Core) Fire(now time.Time) bool {
 			return false
 		}
 		changed := c.fire(cause)
-		if c.cut.undone {
+		switch {
+		case c.cut.undone:
 			c.ticked = ticked // the instant of the cadence has not been served
 			c.untick()
+		case changed && c.tick.Lanes == 0:
+			c.pace.Yield()
 		}
 		if c.cfg.Keys != nil {
 			c.schedule(c.cell)
@@ -155,27 +159,21 @@ func (c *Core) pick() (cause Cause, ok bool) {
 		c.fillCut(cause)
 		return cause, true
 	}
-	now := form.Nano(c.now)
-	if c.tick = (pace.Tick{}); c.ticksFirst(now) {
-		c.pickTick(now)
-		return CauseTick, true
-	}
-	tick, cadence := c.tickDue()
-	cadence = cadence && tick <= now
-	switch r := c.readiness(c.cell); {
-	case r.ok && !c.cell.waits && r.due <= now:
-		cause = r.cause
-	case cadence:
-		cause = CauseTick
-	case c.tickWaits(now):
-		c.pickTick(now)
-		return CauseTick, true
-	default:
+	c.tick = pace.Tick{}
+	kind, at, ok := c.upNext()
+	switch {
+	case !ok:
 		return 0, false
+	case kind == answers.LaneTick:
+		c.pickTick(at)
+		return CauseTick, true
+	case kind == answers.Tick:
+		cause = CauseTick
+	default:
+		cause = c.readiness(c.cell).cause
 	}
-	c.pace.Yield()
-	if cadence {
-		c.ticked, c.changes.head = now, true
+	if tick, has := c.tickDue(); has && tick <= at {
+		c.ticked, c.changes.head = at, true
 	}
 	c.fillCut(cause)
 	return cause, true
@@ -300,7 +298,9 @@ func (c *Core) passGuard(cause Cause) bool {
 		}
 		c.cut.reset()
 	default:
-		c.refuseCut()
+		if c.refuseCut(); c.ep.Ticks != 0 {
+			c.reassess() // its lane has kept to its rate, or has not
+		}
 		c.consume(false, false, func(i int, b *boundary.Boundary) {
 			c.accs[i].filtered += b.Events
 			c.setCurrent(i, b)

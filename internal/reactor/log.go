@@ -37,7 +37,7 @@ const (
 	logBack   = 'K' // now: engine time was set back
 	logFollow = 'f' // now, input, time: a stage has come to that time
 	logOpen   = 'O' // the instant that is open at the end of the entry; without it none is
-	logAnswer = 'N' // now, key, node, digest of the question, the epoch's now, answer: the next fire of the key has it
+	logAnswer = 'N' // now, key, node, digest of the question, the epoch's now, answer or kind: of the key's next fire
 	logHeard  = 'H' // now, input, n times place and time: of other shards, in what is admitted next of the input
 	logPace   = 'Z' // now, instant: the cadences of lanes that have not begun begin behind it
 	logFeed   = 'E' // now, input, time, raw, origin: an event of a stage that is not its node's

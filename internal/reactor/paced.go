@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/graphd/graphd/internal/reactor/answers"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/pace"
 )
@@ -13,6 +14,49 @@ import (
 // of what triggers: what has come before it has had its epoch, or waits for one. It is decided by engine time and by
 // what the cadences have served, both of which a checkpoint has, so a replay of the journal comes to the same ticks
 // (0347).
+
+// upNext says which kind of epoch comes next in a graph without keys, and the time that it is picked at: now, and of a
+// tick that has asked for something the time of its first try, for it is the tick of that.
+func (c *Core) upNext() (kind answers.Kind, at int64, ok bool) {
+	now := form.Nano(c.now)
+	tried := c.tried()
+	if tried != nil { // what has become due since comes behind it: it would have its answers, and its now()
+		if at = now; tried.Kind != answers.Called {
+			at = min(at, form.Nano(tried.At))
+		}
+		if c.mayCome(tried.Kind, at) {
+			return tried.Kind, at, true
+		}
+	}
+	kinds := [...]answers.Kind{answers.Called, answers.Tick, answers.LaneTick}
+	if c.ticksFirst(now) {
+		kinds[0], kinds[2] = kinds[2], kinds[0]
+	}
+	for _, kind := range kinds {
+		if !c.mayCome(kind, now) {
+			continue
+		}
+		if tried != nil && tried.Kind != kind {
+			c.answered(c.cell.key) // that one may not come any more as it was tried
+		}
+		return kind, now, true
+	}
+	return "", 0, false
+}
+
+// mayCome reports whether an epoch of a kind may run at a time.
+func (c *Core) mayCome(kind answers.Kind, at int64) bool {
+	switch kind {
+	case answers.LaneTick:
+		return c.tickWaits(at)
+	case answers.Tick:
+		tick, has := c.tickDue()
+		return has && tick <= at
+	default:
+		r := c.readiness(c.cell)
+		return r.ok && !c.cell.waits && r.due <= at
+	}
+}
 
 // pickTick makes the ticks that are due the epoch at hand.
 func (c *Core) pickTick(now int64) {
@@ -55,13 +99,13 @@ func (c *Core) nextTick() (at int64, ok bool) {
 	return at, ok
 }
 
-// OwedDue is when the next tick of a lane comes, where some node of one is due and waits for it.
+// OwedDue is when the next tick has come of every lane that some node waits for, since it was due.
 func (c *Core) OwedDue() (at time.Time, ok bool) {
-	due, ok := c.pace.Due()
-	if !ok || !c.mayFire() || !c.cfg.Plan.Owes(&c.shared.nodes) {
+	if c.pace == nil || !c.mayFire() {
 		return at, false
 	}
-	return form.NanoTime(due), true
+	due, ok := c.pace.DueAll(c.cfg.Plan.Owes(&c.shared.nodes))
+	return form.NanoTime(due), ok
 }
 
 // appendTick appends what a record tells of the lanes that have ticked: members of its JSON.

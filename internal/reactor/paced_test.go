@@ -109,7 +109,7 @@ func TestM23TicksLeaveTimersAlone(t *testing.T) {
 		r.advance(time.Second)
 		r.want(r.fire(), want)
 	}
-	if r.last().Tick.Lanes != 1 && r.last().Cause != CauseTick {
+	if r.last().Tick.Lanes != 1 || r.last().Cause != CauseTick {
 		t.Errorf("the last record is %+v", r.last())
 	}
 	r = newRig(t, strings.Replace(beating("drop_tick", "{ guard: a > 1 }"), "sequential", "latest", 1))
@@ -197,6 +197,39 @@ func TestM23LaneThatIsBehind(t *testing.T) {
 				t.Errorf("%s", r.c.Health())
 			}
 		})
+	}
+}
+
+// M8, M10, M23: a tick that the guard turns down has not run, and is none that came too late either; its lane keeps to
+// its rate, or does not, all the same.
+func TestM23TickThatTheGuardTurnsDown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.Replace(beating("drop_tick", "{ guard: a > 1 }"), "sequential", "latest", 1))
+	r.push("a", 1)
+	for range 10 {
+		r.advance(2 * time.Second)
+		r.want(r.fire(), "")
+	}
+	if code, _ := r.c.HealthReason(); code != "lane_overrun" {
+		t.Errorf("%s, %q", r.c.Health(), code)
+	}
+	r.advance(time.Second)
+	if r.want(r.fire(), ""); r.c.Health() != HealthLive {
+		t.Errorf("%s", r.c.Health())
+	}
+	if told := r.c.Look().Paces[0]; told.Ticks != 0 || told.Overruns != 0 {
+		t.Errorf("%+v", told)
+	}
+}
+
+// M13, M23: a graph with keys has no cadences of lanes, so nothing of it is due that nobody would serve.
+func TestM13KeysHaveNoTicks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.Replace(beating("drop_tick", "{}"), ", lane: beat", "", 1), keyed(nil))
+	r.give("a", "k", 1)
+	r.fire()
+	if at, due := r.c.Due(); due || r.c.Wants(r.now.Add(time.Hour)) {
+		t.Errorf("something is due at %v", at)
 	}
 }
 

@@ -150,7 +150,8 @@ func (c *Core) finish(r *Record) {
 	r.Seq = c.frames + 1
 	c.frames += int64(len(r.Emitted)) + 1
 	c.timedOut = r.ErrCode == graph.CodeEpochTimeout
-	if r.Tick.Lanes != 0 {
+	if c.ep.Ticks != 0 {
+		c.pace.Ran(c.tick)
 		c.reassess() // a lane may keep to its rate again, or not
 	}
 	c.ring.total++

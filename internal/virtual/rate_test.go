@@ -37,3 +37,30 @@ outputs:
 		t.Errorf("at the end: put out %s", got)
 	}
 }
+
+// M23: at the end of the input each lane whose nodes have not seen it has one tick more, the slower ones too.
+func TestM23EachLaneSeesTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: staged
+accumulators:
+  a: { strategy: sequential }
+lanes:
+  fast: { fixed_rate: { period: 10s } }
+  slow: { fixed_rate: { period: 25s } }
+nodes:
+  quick: { expr: a, lane: fast }
+  late: { expr: a + 100, lane: slow }
+outputs:
+  quick: { from: quick, emit: on_change, sink: { drop: {} } }
+  late: { from: late, emit: on_change, sink: { drop: {} } }
+`)
+	s.must(s.g.AdvanceTo(time.Unix(1, 0).UTC()))
+	s.push(0, "1")
+	s.must(s.g.Close())
+	if got := strings.Join(s.out, "; "); got != "quick 1; late 101" {
+		t.Errorf("put out %s", got)
+	}
+	if at := s.g.Now(); !at.Equal(time.Unix(25, 0)) {
+		t.Errorf("it ends at %v", at)
+	}
+}

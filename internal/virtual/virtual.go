@@ -352,7 +352,7 @@ func (g *Graph) finish() error {
 	for idle := 0; ; idle++ {
 		at, ok := g.core.FireDue() // not the end of a key: the input ends before it
 		if !ok && !ticked {
-			at, ok = g.core.OwedDue() // one tick more for the nodes that have not seen the end
+			at, ok = g.core.OwedDue() // one tick more of each lane whose nodes have not seen the end
 			ticked = ok
 		}
 		if !ok {

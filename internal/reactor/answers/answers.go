@@ -36,8 +36,19 @@ type Reply struct {
 	Answer *kind.Answer
 }
 
+// Kind is what an epoch that has been tried is of. The journal has it as it is here.
+type Kind string
+
+// The kinds of epochs of a graph without keys. Those of a key are all called for.
+const (
+	Called   Kind = ""
+	Tick     Kind = "tick"  // of the cadence of the reactor
+	LaneTick Kind = "lanes" // of lanes with cadences of their own
+)
+
 // Epoch is what is known of an epoch that has been tried and has not run. The zero Epoch has not been tried.
 type Epoch struct {
+	Kind    Kind
 	At      time.Time // of the first try that missed an answer, which is the epoch's now(); zero before
 	Asked   []Ask     // what the last try has missed
 	Replies []Reply

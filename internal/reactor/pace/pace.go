@@ -22,7 +22,7 @@ const behindAfter = 10
 // Told is what a lane has done since the graph has started.
 type Told struct {
 	// Ticks are epochs that the lane's nodes have run in. Overruns are those of them that came a period late, or more,
-	// and Dropped the ticks that there was no epoch for.
+	// and Dropped the ticks that came and went before an epoch could be for them. What a guard turns down is neither.
 	Ticks, Overruns, Dropped int64
 }
 
@@ -41,6 +41,7 @@ type Lanes struct {
 	// yields says that the last epoch was a tick which came late: what else waits comes before the next one.
 	yields bool
 	told   []Told
+	late   uint64   // by bit, the lanes whose tick the last Take has found a period late, or more
 	row    []int    // by lane, ticks in a row that came too late
 	before struct { // the last Take
 		served []int64
@@ -132,6 +133,19 @@ func (l *Lanes) Due() (at int64, ok bool) {
 	return at, ok
 }
 
+// DueAll is when the next tick of each of some lanes, by bit, has come; ok is false where none of them has begun.
+func (l *Lanes) DueAll(lanes uint64) (at int64, ok bool) {
+	for i := range l.rates {
+		if lanes>>i&1 == 0 || l.served[i] == form.Never {
+			continue
+		}
+		if due := l.due(i); !ok || due > at {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
 // First reports whether a tick is due that comes before what else may fire now. One that is at its instant does: it is
 // of what came before that. Late ones take turns with the rest, so that neither waits for good.
 func (l *Lanes) First(now int64) bool {
@@ -151,7 +165,7 @@ func (l *Lanes) Take(now int64) (t Tick) {
 	b := &l.before
 	b.served, b.told = append(b.served[:0], l.served...), append(b.told[:0], l.told...)
 	b.row, b.yields = append(b.row[:0], l.row...), l.yields
-	l.yields = false
+	l.yields, l.late = false, 0
 	for i := range l.rates {
 		if l.served[i] == form.Never {
 			continue
@@ -162,7 +176,6 @@ func (l *Lanes) Take(now int64) (t Tick) {
 			continue
 		}
 		t.Lanes |= 1 << i
-		l.told[i].Ticks++
 		l.yields = l.yields || due < now
 		missed := (now - due) / period // beside the one that this epoch is
 		l.served[i] = now
@@ -171,7 +184,7 @@ func (l *Lanes) Take(now int64) (t Tick) {
 			continue
 		}
 		l.row[i]++
-		l.told[i].Overruns++
+		l.late |= 1 << i
 		last := due + missed*period
 		switch l.rates[i].Overrun {
 		case lanes.SkipNext:
@@ -185,6 +198,14 @@ func (l *Lanes) Take(now int64) (t Tick) {
 		t.Dropped += missed
 	}
 	return t
+}
+
+// Ran counts the ticks that Take has taken last: their epoch has run, and was not turned down by a guard.
+func (l *Lanes) Ran(t Tick) {
+	for i := range l.rates {
+		l.told[i].Ticks += int64(t.Lanes >> i & 1)
+		l.told[i].Overruns += int64(l.late >> i & 1)
+	}
 }
 
 // Undo gives back what Take has taken last: its epoch has not run, and those ticks have not been served.
