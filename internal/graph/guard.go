@@ -43,7 +43,7 @@ func (p *Plan) GuardHolds(st *State, e *Epoch, a *Asking) (ok, waiting bool, err
 	env.Now, env.Epoch, env.Cause = e.Now, e.Number, e.Cause
 	for k, name := range p.guard.names {
 		env.Values[k] = p.look(st, e, name)
-		env.Fresh[k] = name < len(p.inputs) && p.arrived(st, e, name)
+		env.Fresh[k] = name < len(p.inputs) && p.Arrived(st, e, name)
 	}
 	holds, failed := p.guard.program.EvalBool(env)
 	switch {

@@ -327,11 +327,13 @@ func lay(to, from []boundary.Value) {
 func (p *Plan) arrivals(st *State, e *Epoch, fresh []bool) {
 	clear(fresh)
 	for i := range p.inputs {
-		fresh[i] = p.arrived(st, e, i)
+		fresh[i] = p.Arrived(st, e, i)
 	}
 }
 
-func (p *Plan) arrived(st *State, e *Epoch, i int) bool {
+// Arrived reports whether an epoch has of input i what no committed one has seen: what fresh() says of it. It is to be
+// asked before the epoch is committed.
+func (p *Plan) Arrived(st *State, e *Epoch, i int) bool {
 	return e.Versions[i] > st.stamp && !e.Inputs[i].IsAbsent() && (e.Stands == nil || !e.Stands[i])
 }
 

@@ -13,7 +13,7 @@ func (c *Core) putCuts(cause Cause) {
 		return
 	}
 	took := cuts.Cut{Epoch: c.epoch, Now: c.now, Cause: cause.String(), Values: c.cut.values,
-		Fresh: func(i int) bool { return c.cut.versions[i] > c.stamp }}
+		Fresh: func(i int) bool { return c.cfg.Plan.Arrived(&c.cell.nodes, &c.ep, i) }}
 	if c.cfg.Keys != nil {
 		took.Key = c.cell.key.ValueOf(c.cfg.Keys.Times)
 	}

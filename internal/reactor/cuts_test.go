@@ -106,3 +106,20 @@ func TestM28CutsAreHeldWithTheirEpoch(t *testing.T) {
 		t.Fatalf("%+v", entries)
 	}
 }
+
+// M7, M15: what a cut says is fresh is what fresh() says: what a false guard has let through without an epoch is new
+// still.
+func TestM15CutsSayWhatIsFresh(t *testing.T) {
+	r := newRig(t, graphOf(two, "{ when: any, guard: b != nil }", `nodes:
+  n: { expr: '[fresh(a), fresh(b)]' }
+outputs:
+  cut: { from: reactor, sink: { drop: {} } }
+  n: { from: n, sink: { drop: {} } }
+`))
+	r.push("a", 6)
+	r.want(r.fire(), "")
+	r.push("b", 2)
+	r.want(r.fire(), "n=[true,true]@1 "+cutAt(1, `"a":6,"b":2`, "criteria", `"a","b"`))
+	r.push("b", 2)
+	r.want(r.fire(), "n=[false,true]@2 "+cutAt(2, `"a":6,"b":2`, "criteria", `"b"`))
+}
