@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -102,6 +103,9 @@ func (g *Graph) seek(ctx context.Context, i int, position string) ([]boundary.Po
 	a := &g.unit.Spec.Accumulators[i]
 	if a.Fed() {
 		return nil, fedByNode(a, "there is nothing to read again; rewind what feeds that")
+	}
+	if why := feed.NotKept(a); why != "" {
+		return nil, cannotRewind(why)
 	}
 	source, err := g.host.Kinds.Source(g.unit, i)
 	if err != nil {

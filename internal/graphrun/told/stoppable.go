@@ -27,6 +27,9 @@ func Stoppable(g *spec.Graph, output string, stop bool, path func(i int) reactor
 	case stop && path(i) == reactor.PathCoTransaction:
 		return 0, notStoppable(output,
 			"its rows are part of each commit, and without them nothing could be committed; pause the graph instead")
+	case stop && g.Outputs[i].Sink.Target().Followers():
+		return 0, notStoppable(output, "nothing is handed over, and the graphs that follow would go on reading what "+
+			"it keeps until this graph had no room for more; stop the inputs of those that follow instead")
 	case stop && !delivers(i):
 		return 0, notStoppable(output,
 			"it delivers nothing: its values are counted and shown to those who watch, who can leave by themselves")
