@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
 )
@@ -59,10 +60,9 @@ func (u *Unit) Misfits(input string, t expression.Type) spec.Diagnostics {
 func lacking(schema any, have expression.Type, path string) (list []string) {
 	s, _ := schema.(map[string]any)
 	want := expression.FromSchema(schema)
-	number := func(t expression.Type) bool { return strings.Contains(" int float ", " "+t.Kind().String()+" ") }
 	switch {
 	case want.IsAny() || have.IsAny():
-	case want.Kind() != have.Kind() && !(number(want) && number(have)):
+	case !meets(want.Kind(), have.Kind()):
 		list = append(list, fmt.Sprintf("%s is declared as %s and comes as %s", path, want.Kind(), have.Kind()))
 	case s["items"] != nil:
 		list = lacking(s["items"], have.Elem(), path+"[]")
@@ -83,4 +83,17 @@ func lacking(schema any, have expression.Type, path string) (list []string) {
 		}
 	}
 	return list
+}
+
+// meets says whether values of a kind are what a schema asks for that means another: it has no times and durations,
+// which are texts in JSON, and each integer is a number.
+func meets(want, have boundary.Kind) bool {
+	switch want {
+	case boundary.KindString:
+		return have == boundary.KindString || have == boundary.KindTime || have == boundary.KindDuration
+	case boundary.KindFloat:
+		return have == boundary.KindFloat || have == boundary.KindInt
+	default:
+		return want == have
+	}
 }
