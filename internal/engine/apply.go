@@ -98,8 +98,8 @@ func plainly(err error) string {
 
 // rehearse is the rest of a dry run: what only shows beside the other graphs, and the plan.
 func (e *Engine) rehearse(g api.Ref, p *proposal, res *api.ApplyResult) error {
-	if err := e.refuseCycle(g, p.unit, p.Sees); err != nil {
-		return err
+	if refused := e.feeds.Check(g, p.unit.Spec, p.Sees); refused != nil {
+		return api.Invalid(refused)
 	}
 	plan, err := p.unit.Plan.JSON()
 	if err != nil {
@@ -138,7 +138,7 @@ func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.App
 		return api.ApplyResult{}, api.Invalid(diags)
 	}
 	defer e.changing.Lock(g)()
-	if err := e.fits(g, p.unit, p.Sees); err != nil {
+	if err := e.contracts().Fits(g, p.unit, p.Sees); err != nil {
 		return api.ApplyResult{}, err
 	}
 	old, err := e.graph(g)
@@ -217,7 +217,7 @@ func (e *Engine) moved(old, next *compile.Unit) (lines []string) {
 
 // create makes a graph and runs it.
 func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.ApplyResult) error {
-	unclaim, refused := e.claim(g, p.unit.Spec, p.Sees)
+	settle, refused := e.claim(g, p.unit.Spec, p.Sees)
 	if refused != nil {
 		return api.Invalid(refused)
 	}
@@ -227,9 +227,10 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 	}
 	m := graphrun.New(e.host, decl, p.unit)
 	if err := e.put(context.WithoutCancel(ctx), e.cfg.Store.PutDeclaration, m, decl, p.IfMatch); err != nil {
-		unclaim()
+		settle(false)
 		return err
 	}
+	settle(true)
 	e.adopt(m)
 	e.applied(ctx, m, p.origin == "api", res)
 	return nil
@@ -237,12 +238,12 @@ func (e *Engine) create(ctx context.Context, g api.Ref, p *proposal, res *api.Ap
 
 // update has a graph go on under another declaration (M33).
 func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, res *api.ApplyResult) (err error) {
-	unclaim, refused := e.claim(old.Ref(), p.unit.Spec, p.Sees)
+	settle, refused := e.claim(old.Ref(), p.unit.Spec, p.Sees)
 	if refused != nil {
 		return api.Invalid(refused)
 	}
 	if old, err = e.asDealt(ctx, old); err != nil {
-		unclaim()
+		settle(false)
 		return err
 	}
 	decl := p.declaration(old.Ref(), inAWord(res.Diff))
@@ -250,10 +251,11 @@ func (e *Engine) update(ctx context.Context, old *graphrun.Graph, p *proposal, r
 	m.Stored(old.Declaration().Revision) // until the store has given the next
 	put := func(by graphrun.Put) error { return e.put(context.WithoutCancel(ctx), by, m, decl, p.IfMatch) }
 	if err := e.replace(ctx, old, m, put); err != nil {
-		unclaim()
+		settle(false)
 		old.Updated("update_failed", p.origin, plainly(err), false)
 		return err
 	}
+	settle(true)
 	m.Updated("updated", p.origin, fmt.Sprintf("revision %d follows %d: %s", m.Declaration().Revision,
 		old.Declaration().Revision, res.State), true)
 	e.applied(ctx, m, true, res)
@@ -318,16 +320,6 @@ func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put fun
 		e.set(next)
 		e.rewired(next)
 	})
-}
-
-// refuseCycle is what a declaration of g would be refused for, without claiming anything.
-func (e *Engine) refuseCycle(g api.Ref, u *compile.Unit, sees func(graph string) bool) error {
-	undo, refused := e.feeds.Claim(g, u.Spec, sees)
-	if refused != nil {
-		return api.Invalid(refused)
-	}
-	undo()
-	return nil
 }
 
 func conflict(ifMatch int64) error {

@@ -27,6 +27,29 @@ type Parsing interface {
 		*compile.Unit, error)
 }
 
+// stored is the graph of a declaration in the store, with its links claimed. One that cannot be used has no unit.
+func (e *Engine) stored(d checkpoint.Declaration) *graphrun.Graph {
+	unit, diags := e.cfg.Kinds.ParseStored(d.Tenant, []byte(d.Text), fileOf(d.Origin))
+	m := graphrun.New(e.host, d, unit)
+	if err := diags.Err(); err != nil {
+		m.Broken(err)
+		e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant",
+			d.Tenant, "err", err)
+	}
+	if unit != nil {
+		if settle, refused := e.feeds.Claim(m.Ref(), unit.Spec, nil); refused == nil {
+			settle(true)
+		} else {
+			m = graphrun.New(e.host, d, nil)
+			m.Broken(api.Invalid(refused))
+		}
+	}
+	if m.Unit() == nil {
+		e.contracts().Unread(&d)
+	}
+	return m
+}
+
 // follow takes over what other daemons have changed in the declarations, until ctx is done.
 func (e *Engine) follow(ctx context.Context, _ *supervisor.Node) error {
 	var again <-chan time.Time
@@ -96,6 +119,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 			return // the graph stays as it is; it may be another release's
 		}
 		m.Broken(err)
+		e.contracts().Unread(&d)
 		e.adopt(m)
 		return
 	}
@@ -103,7 +127,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		old.Restated(d)
 		return
 	}
-	unclaim, refused := e.claim(g, unit.Spec, nil)
+	settle, refused := e.claim(g, unit.Spec, nil)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", refused)
@@ -112,14 +136,16 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	e.cfg.Log.Info("another daemon has applied a declaration", "graph", d.Graph, "tenant", d.Tenant, "revision",
 		d.Revision)
 	if !exists {
+		settle(true)
 		e.adopt(m)
 		return
 	}
 	if err := e.replace(ctx, old, m, func(graphrun.Put) error { return nil }); err != nil {
-		unclaim()
+		settle(false)
 		old.Updated("update_failed", d.Origin, plainly(err), false)
 		return
 	}
+	settle(true)
 	m.Updated("updated", d.Origin, fmt.Sprintf("another daemon has applied revision %d: %s", d.Revision,
 		graphrun.Changes(old.Unit(), unit)), true)
 }

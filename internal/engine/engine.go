@@ -194,20 +194,7 @@ func (e *Engine) Open(ctx context.Context) error {
 	}
 	graphs := make([]*graphrun.Graph, 0, len(decls))
 	for _, d := range decls {
-		unit, diags := e.cfg.Kinds.ParseStored(d.Tenant, []byte(d.Text), fileOf(d.Origin))
-		m := graphrun.New(e.host, d, unit)
-		if err := diags.Err(); err != nil {
-			m.Broken(err)
-			e.cfg.Log.Error("a stored declaration cannot be used; its graph is not running", "graph", d.Graph, "tenant",
-				d.Tenant, "err", err)
-		}
-		if unit != nil {
-			if _, refused := e.feeds.Claim(m.Ref(), unit.Spec, nil); refused != nil {
-				m = graphrun.New(e.host, d, nil)
-				m.Broken(api.Invalid(refused))
-			}
-		}
-		graphs = append(graphs, m)
+		graphs = append(graphs, e.stored(d))
 	}
 	e.mu.Lock()
 	for _, m := range graphs {

@@ -100,14 +100,20 @@ func (e *Engine) WatchPart(ctx context.Context, call *parts.Call) (*parts.Answer
 	return e.spread.AnswerWatch(ctx, m, call)
 }
 
-// claim makes the links of a declaration those that graph g has claimed, and places it by them.
+// claim has the links of a declaration beside those that graph g has, until settle is told whether it was applied, and
+// places the graph by them.
 func (e *Engine) claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
-	undo func(), refused spec.Diagnostics) {
-	undo, refused = e.feeds.Claim(g, s, sees)
-	if refused == nil {
-		e.own.Places()
+	settle func(applied bool), refused spec.Diagnostics) {
+	claimed, refused := e.feeds.Claim(g, s, sees)
+	if refused != nil {
+		return nil, refused
 	}
-	return undo, refused
+	e.own.Places()
+	return func(applied bool) {
+		if claimed(applied) {
+			e.own.Places()
+		}
+	}, nil
 }
 
 // handOverTime bounds how long a daemon that stops waits until others may have its graphs; what has

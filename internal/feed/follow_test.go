@@ -195,3 +195,28 @@ func TestM2FollowedStoreIsAway(t *testing.T) {
 		}
 	})
 }
+
+// M46: a delivery of many values tells whom it waits for when nothing of them has been made durable for a while, and
+// not while one that follows comes on.
+func TestM46WhoComesOnIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		links, h := keeping(one, 5)
+		done := make(chan error, 1)
+		go func() { done <- h.Deliver(t.Context(), []sink.Message{{Instance: one, Output: "o", Seq: 5}}) }()
+		a := links.Follow(up, "o", End{down, "a"}, nil).(*follower)
+		for n := int64(1); n <= 4; n++ {
+			time.Sleep(holdPatience - time.Second)
+			a.Durable([]boundary.Position{{Stream: stream(one), Offset: n}})
+		}
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("it does not wait: %v", err)
+		default:
+		}
+		time.Sleep(holdPatience)
+		if err := <-done; err == nil {
+			t.Error("it is through, and one does not have it")
+		}
+	})
+}

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,6 +108,19 @@ func (w *Links) Hold(from api.Ref, output string) sink.Sink {
 	return h
 }
 
+// holds reports whether an output is kept for followers now.
+func (w *Links) holds(of outputOf) bool {
+	w.mu.Lock()
+	k := w.kept[of]
+	w.mu.Unlock()
+	if k == nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.by != nil
+}
+
 // holder is what Hold makes.
 type holder struct {
 	links *Links
@@ -143,9 +157,18 @@ func (h *holder) Deliver(ctx context.Context, batch []sink.Message) error {
 	h.Committed(batch)
 	timer := time.NewTimer(holdPatience)
 	defer timer.Stop()
+	seen := int64(-1) // by the one that is the furthest back
 	for {
 		changed := h.links.next()
-		next, behind := h.behind(batch[len(batch)-1].Seq)
+		next, behind, has := h.behind(batch[len(batch)-1].Seq)
+		if has > seen {
+			seen = has
+			timer.Reset(holdPatience)
+		}
+		if who := h.links.MayFollow(h.of.graph); who != "" {
+			return fmt.Errorf("the declaration of graph %q cannot be used, and it may be one that follows; the values "+
+				"wait until it is applied again or deleted", who)
+		}
 		if behind == nil {
 			return nil
 		}
@@ -163,17 +186,19 @@ func (h *holder) Deliver(ctx context.Context, batch []sink.Message) error {
 	}
 }
 
-// behind is a follower that does not have all up to a number, nil for none.
-func (h *holder) behind(seq int64) (next <-chan struct{}, behind *End) {
+// behind is the follower that is the furthest back of those that do not have all up to a number, nil for none, and what
+// it has.
+func (h *holder) behind(seq int64) (next <-chan struct{}, behind *End, has int64) {
 	ends := h.links.followers(h.of)
 	h.k.mu.Lock()
 	defer h.k.mu.Unlock()
+	has = seq
 	for i := range ends {
-		if h.k.durable[ends[i]] < seq {
-			return h.k.next, &ends[i]
+		if at := h.k.durable[ends[i]]; at < has {
+			behind, has = &ends[i], at
 		}
 	}
-	return h.k.next, nil
+	return h.k.next, behind, has
 }
 
 // Close implements [sink.Sink].
@@ -199,19 +224,22 @@ func (w *Links) followers(of outputOf) (ends []End) {
 	return ends
 }
 
-// Followed is a link by which an output is followed.
-type Followed struct {
+// Reader is an accumulator that reads an output of another graph.
+type Reader struct {
 	Output string
 	By     End
+	// Follows says that what it has not read is kept for it.
+	Follows bool
 }
 
-// Followers are the links by which outputs of a graph are followed, of all that runs or is about to.
-func (w *Links) Followers(g api.Ref) (list []Followed) {
+// Readers are the accumulators that read outputs of a graph by their own declarations, of all that runs or is about
+// to.
+func (w *Links) Readers(g api.Ref) (list []Reader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.claimed.outgoing[g] {
-		if l.follows {
-			list = append(list, Followed{l.output, l.to})
+		if r := (Reader{l.output, l.to, l.follows}); !l.bySink && !slices.Contains(list, r) {
+			list = append(list, r)
 		}
 	}
 	return list

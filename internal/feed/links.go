@@ -124,41 +124,101 @@ type Links struct {
 	changed chan struct{}
 	// kept are the outputs that graphs follow, or have followed.
 	kept map[outputOf]*kept
+	// unread are graphs that may follow others, see [Links.Unread].
+	unread map[api.Ref]bool
 }
 
 // New makes the links of a daemon without graphs. What is at their ends is found in graphs.
 func New(graphs Graphs) *Links {
 	return &Links{graphs: graphs, claimed: newLinkSet(), live: newLinkSet(), changed: make(chan struct{}),
-		kept: make(map[outputOf]*kept)}
+		kept: make(map[outputOf]*kept), unread: make(map[api.Ref]bool)}
 }
 
-// Claim puts the links of a declaration in the place of those that graph g has claimed,
-// unless they would close a cycle: then the answer says so, by the names that sees has. undo puts the old ones back.
+// Claim has the links of a declaration beside those that graph g has, unless they would close a cycle: then the answer
+// says so, by the names that sees has. settle ends that, once it is known whether the declaration was applied, and says
+// whether links have gone by that: until then nobody is to count them as gone, and what one that follows has not read
+// is kept for it.
 func (w *Links) Claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
-	undo func(), refused spec.Diagnostics) {
-	links := linksOf(g, s)
+	settle func(applied bool) (gone bool), refused spec.Diagnostics) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := w.claimed.declared[g]
+	if refused = w.closes(g, s, sees); refused != nil {
+		return nil, refused
+	}
+	before, links := w.claimed.declared[g], linksOf(g, s)
+	both := together(before, links)
+	w.claimed.put(g, both)
+	return func(applied bool) (gone bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		left := before
+		if applied {
+			left = links
+			delete(w.unread, g)
+		}
+		w.claimed.put(g, left)
+		w.tell() // who has waited for what has gone waits no more
+		return len(left) < len(both)
+	}, nil
+}
+
+// Check is what Claim would refuse, and claims nothing.
+func (w *Links) Check(g api.Ref, s *spec.Graph, sees func(graph string) bool) (refused spec.Diagnostics) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closes(g, s, sees)
+}
+
+// closes says which cycle the links of a declaration would close in the place of those that graph g has; nil for none.
+// The caller holds the lock.
+func (w *Links) closes(g api.Ref, s *spec.Graph, sees func(graph string) bool) spec.Diagnostics {
+	links, before := linksOf(g, s), w.claimed.declared[g]
 	w.claimed.put(g, links)
+	defer w.claimed.put(g, before)
 	for _, l := range links {
 		path := w.claimed.path(l.to.Graph, l.from, map[api.Ref]bool{})
 		if path == nil {
 			continue
 		}
-		w.claimed.put(g, before)
-		text := "graphs that feed each other form no cycle, and this closes one: " + cycle(g, path, sees) +
-			"; take one link out"
-		return nil, spec.Diagnostics{
-			{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path, Code: spec.CodeGraphCycle,
-				Text: text},
+		return spec.Diagnostics{{File: s.File, Line: l.pos.Line, Column: l.pos.Column, Path: l.pos.Path,
+			Code: spec.CodeGraphCycle, Text: "graphs that feed each other form no cycle, and this closes one: " +
+				cycle(g, path, sees) + "; take one link out"}}
+	}
+	return nil
+}
+
+// together are the links of two declarations of a graph, each once.
+func together(before, links []link) []link {
+	all := slices.Clone(before)
+	for _, l := range links {
+		if !slices.ContainsFunc(before, func(o link) bool {
+			o.pos = l.pos // where it stands makes no other link of it
+			return o == l
+		}) {
+			all = append(all, l)
 		}
 	}
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.claimed.put(g, before)
-	}, nil
+	return all
+}
+
+// Unread says that the declaration of graph g cannot be used, and that it may be one that follows: which outputs is not
+// known, so none of its tenant's is through until the graph is applied again, or forgotten.
+func (w *Links) Unread(g api.Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unread[g] = true
+}
+
+// MayFollow names a graph of which is not known whether it follows outputs of another; "" for none.
+func (w *Links) MayFollow(leader api.Ref) (name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for g := range w.unread { // the least of them: the order does not matter
+		if g.Tenant == leader.Tenant && g != leader && (name == "" || g.Name < name) {
+			name = g.Name
+		}
+	}
+	return name
 }
 
 // Outside refuses the links of a declaration that name graphs which whoever sends it may not know of, whether they
@@ -227,6 +287,7 @@ func (w *Links) Forget(g api.Ref) {
 	defer w.mu.Unlock()
 	w.claimed.put(g, nil)
 	w.live.put(g, nil)
+	delete(w.unread, g)
 	w.forgetKept(g)
 	w.tell()
 }

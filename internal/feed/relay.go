@@ -82,18 +82,10 @@ func (r *relay) Deliver(ctx context.Context, batch []sink.Message) error {
 	if len(r.links.of(r.from, r.output)) == 0 && r.own != nil {
 		return r.own.Deliver(ctx, batch)
 	}
-	own := r.own
-	_, waits := own.(sink.Announced) // for checkpoints of others: all is handed on before
-	if waits {
-		own = nil
-	}
 	for lo := 0; lo < len(batch); lo += relayGroup {
-		if err := r.group(ctx, batch[lo:min(lo+relayGroup, len(batch))], own); err != nil {
+		if err := r.group(ctx, batch[lo:min(lo+relayGroup, len(batch))]); err != nil {
 			return behind(err, lo)
 		}
-	}
-	if waits {
-		return r.own.Deliver(ctx, batch)
 	}
 	return ctx.Err()
 }
@@ -113,14 +105,14 @@ func behind(err error, lo int) error {
 
 // group delivers a few values to everyone. The links are looked at anew each time: they come
 // and go with the graphs.
-func (r *relay) group(ctx context.Context, batch []sink.Message, own sink.Sink) error {
+func (r *relay) group(ctx context.Context, batch []sink.Message) error {
 	if err := r.feedAll(ctx, batch); err != nil {
 		return err
 	}
-	if own == nil {
+	if r.own == nil {
 		return nil
 	}
-	return own.Deliver(ctx, batch)
+	return r.own.Deliver(ctx, batch)
 }
 
 func (r *relay) feedAll(ctx context.Context, batch []sink.Message) error {
@@ -182,13 +174,6 @@ func relayed(m *sink.Message) boundary.Position {
 		Offset: m.Epoch}
 }
 
-// Committed implements [sink.Announced], for the output's own sink.
-func (r *relay) Committed(batch []sink.Message) {
-	if own, ok := r.own.(sink.Announced); ok {
-		own.Committed(batch)
-	}
-}
-
 // CarriesTrace implements [sink.Carrier].
 func (r *relay) CarriesTrace() {}
 
@@ -218,7 +203,12 @@ func (s *source) Run(ctx context.Context, _ []boundary.Position, out accumulator
 	told := "?"
 	for {
 		changed := s.links.next()
-		if why := s.links.graphs.Upstream(s.from, s.output); why != told {
+		why := s.links.graphs.Upstream(s.from, s.output)
+		if why == "" && s.links.holds(outputOf{s.from, s.output}) {
+			why = fmt.Sprintf("the output %q of graph %q is kept for graphs that follow it; read it with source: "+
+				"{ follow: … }", s.output, s.from.Name)
+		}
+		if why != told {
 			if told = why; why == "" {
 				out.Health(accumulator.Live, "")
 			} else {

@@ -41,8 +41,9 @@ func (g *Graph) openSinks() (sinks []sink.Sink, err error) {
 // there is neither a sink nor a link yet.
 func (g *Graph) relayed(i int, own sink.Sink) sink.Sink {
 	o := &g.Unit.Spec.Outputs[i]
-	if _, _, feeds := o.Sink.Target().Graph(); feeds || own == nil && !g.Feeds.Feeds(g.Ref, o.Name) {
-		return own // it is a relay already, or there is nothing to deliver to
+	target := o.Sink.Target()
+	if _, _, feeds := target.Graph(); feeds || target.Followers() || own == nil && !g.Feeds.Feeds(g.Ref, o.Name) {
+		return own // it is a relay already, nobody is handed anything, or there is nothing to deliver to
 	}
 	return g.Feeds.Relay(g.Ref, o.Name, own)
 }
