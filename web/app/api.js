@@ -11,6 +11,7 @@ export class Refusal extends Error {
 		super(problem.detail || problem.title || "the daemon answered with " + status)
 		this.status = status
 		this.code = problem.code ?? ""
+		this.problem = problem
 	}
 }
 
@@ -21,13 +22,13 @@ export class Refusal extends Error {
 export const parse = text => !JSON.rawJSON || !/\d{16}/.test(text) ? JSON.parse(text) : JSON.parse(text, (_, value, from) =>
 	typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(from?.source) ? JSON.rawJSON(from.source) : value)
 
-/** ask sends a request and is what the answer says. */
-export const ask = async (method, path, { headers = {}, signal: ends } = {}) => {
-	const all = { ...headers }
+/** ask sends a request, with a text of JSON where one is given, and is what the answer says. */
+export const ask = async (method, path, { headers = {}, body, signal: ends } = {}) => {
+	const all = body === undefined ? { ...headers } : { "Content-Type": "application/json", ...headers }
 	if (tenant.value) all["Graphd-Tenant"] = tenant.value
 	let answer
 	try {
-		answer = await fetch(path, { method, headers: all, credentials: "same-origin", cache: "no-store", signal: ends })
+		answer = await fetch(path, { method, headers: all, body, credentials: "same-origin", cache: "no-store", signal: ends })
 	} catch (error) {
 		if (error.name === "AbortError") throw error
 		throw new Refusal(0, { detail: "the daemon does not answer", code: "unreachable" })

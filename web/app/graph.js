@@ -7,6 +7,7 @@ import { Picture, well } from "./picture.js"
 import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
+import { Letters } from "./letters.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
 export const GraphPage = ({ name }) => {
@@ -67,6 +68,7 @@ const Body = ({ m, s }) => {
 		</div>
 		${s.shards && html`<${Shards} s=${s} />`}
 		<${WhyNot} s=${s} />
+		<${Letters} s=${s} />
 		<${Firings} m=${m} s=${s} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }
