@@ -75,7 +75,8 @@ type Told struct {
 	Calls, Failed, Retries, Cached int64
 	// Seconds is how long all tries took together.
 	Seconds float64
-	// Open says that the breaker has calls fail at once, Trouble what the last one failed with; "" for all is well.
+	// Open says that the breaker has calls fail at once, Trouble what the last one that was made failed with; "" for
+	// all is well.
 	Open    bool
 	Trouble string
 	// Row is how many tries have come to nothing since somebody has answered, with whatever is not worth another try;

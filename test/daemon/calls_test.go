@@ -36,6 +36,8 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		Declarations: map[string][]byte{
 			"hangs.yaml": fmt.Appendf(nil, doc, "hangs", "1m", server.URL),
 			"fails.yaml": fmt.Appendf(nil, doc, "fails", "1m", server.URL+"/failing"),
+			"opens.yaml": []byte(strings.Replace(fmt.Sprintf(doc, "opens", "1m", server.URL+"/failing"), "body: a,",
+				"body: a, breaker: { failures: 2, open: 10m },", 1)),
 			"fired.yaml": fmt.Appendf(nil, doc, "fired", "3s", server.URL+"/failing"),
 		},
 		Log: slog.New(slog.DiscardHandler),
@@ -47,7 +49,7 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		return fmt.Sprintf("%d %s", status, data)
 	}
 	get := func(path string) string { return ask(http.MethodGet, path, "") }
-	for _, graph := range []string{"hangs", "fails"} {
+	for _, graph := range []string{"hangs", "fails", "opens"} {
 		if said := ask(http.MethodPost, "/v1/graphs/"+graph+"/accumulators/a/events", "[1]"); said[0] != '2' {
 			t.Fatal(said)
 		}
@@ -56,6 +58,10 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 		`"awaited_since":"`)
 	until(t, get, "/v1/graphs/fails", `"health":"live"`, `"code":"calls_failing"`, `503 Service Unavailable`,
 		`"failed_in_row":`)
+	until(t, get, "/v1/graphs/hangs/why-not", `"sentence":"the next epoch waits for an answer to node n: 1 call on `+
+		`the way, 0 that wait to begin"`, `"code":"waits_for_answer"`, `"node":"n"`)
+	until(t, get, "/v1/graphs/opens/why-not", `"code":"breaker_open"`, `node n calls nobody for a while, since the `+
+		`last tries have failed: `, `503 Service Unavailable`)
 	said := ask(http.MethodPost, "/v1/graphs/fired/fire", `{"mode":"with","cache":{"a":1}}`)
 	for _, part := range []string{"504", `"code":"call_unanswered"`, " to what n asked for: ",
 		"503 Service Unavailable"} {

@@ -325,7 +325,8 @@ func TestOpenBreaker(t *testing.T) {
 			t.Errorf("call %d: %v, want %s", n+1, err, want)
 		}
 	}
-	if told := client.Told(); asked.Load() != 2 || !told.Open || told.Calls != 4 || told.Failed != 4 {
+	if told := client.Told(); asked.Load() != 2 || !told.Open || told.Calls != 4 || told.Failed != 4 || told.Row != 2 ||
+		!strings.Contains(told.Trouble, "500") {
 		t.Errorf("asked %d times: %+v", asked.Load(), told)
 	}
 }

@@ -183,15 +183,16 @@ func (c *client) tell(a *kind.Answer, took time.Duration, failed, again bool) {
 	defer c.mu.Unlock()
 	c.told.Calls++
 	c.told.Seconds += took.Seconds()
-	c.told.Trouble = ""
-	switch {
-	case again || a.Code == CodeDenied:
-		c.told.Row++
-	case a.Code != CodeOpen: // then nothing was tried
-		c.told.Row = 0
-	}
 	if failed {
 		c.told.Failed++
+	}
+	if a.Code == CodeOpen { // nothing was tried, and what the last tries have failed with is why
+		return
+	}
+	if c.told.Row++; !again && a.Code != CodeDenied {
+		c.told.Row = 0
+	}
+	if c.told.Trouble = ""; failed {
 		c.told.Trouble = troubleOf(c.base.Host, a)
 	}
 }
