@@ -26,6 +26,7 @@ type silence struct {
 	code  string // it is told under this code
 	says  string // and its sentence has this
 	first bool   // it is the sentence of the answer
+	none  string // nothing that is told has this
 	has   func(b *api.Because) bool
 }
 
@@ -146,6 +147,13 @@ var ofAsking = []silence{
 		code: "keys_wait", says: "waiting in keys: 3 boundaries"},
 	{name: "dead letters", doc: "accumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: 1 / a } }" + drops,
 		do: pushed("a", `0`), code: "dead_lettered", says: "input a has made dead letters of 1 event"},
+	{name: "behind a join", doc: "accumulators:\n  a: { time: event.at, time_unit: s, where: event.x > 5 }\n" +
+		"  b: { time: event.at, time_unit: s }\n  c: { where: event.x > 5 }\n  j: { join: { left: a, right: b, " +
+		"on: k, within: 10s } }\nnodes: { n: { expr: j.k } }" + drops, do: func(b *bed) {
+		b.push("g", "a", `{"k":"x","x":3,"at":946684700}`)
+		b.push("g", "c", `{"x":3}`)
+	}, ask: api.WhyNotQuery{Output: "o"}, code: "filtered_where", says: "the where of input a was false",
+		none: "input c"},
 	{name: "late for a join", doc: "accumulators:\n  a: { time: event.at, time_unit: s }\n  b: { time: event.at, " +
 		"time_unit: s }\n  j: { join: { left: a, right: b, on: k, within: 10s } }\nnodes: { n: { expr: j.k } }" +
 		drops, do: func(b *bed) {
@@ -259,7 +267,10 @@ func (s *silence) holds(t *testing.T, w *api.WhyNot) {
 		return b.Code == s.code && strings.Contains(b.Detail,
 			s.says)
 	})
+	told := func(b api.Because) bool { return strings.Contains(b.Detail, s.none) }
 	switch {
+	case s.none != "" && slices.ContainsFunc(all, told):
+		t.Errorf("%q is told: %+v", s.none, all)
 	case i < 0:
 		t.Errorf("%s, %q is not told: %q, now %+v, epochs %+v, refused %+v", s.code, s.says, w.Sentence, w.Now,
 			w.Epochs,

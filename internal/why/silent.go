@@ -181,14 +181,10 @@ func (p *Picture) shut(f *api.FiringDetail, n *node, seen map[string]bool) *api.
 		if gateOpen(f, e) {
 			continue
 		}
-		v := f.Nodes[e.From].Value
-		switch {
-		case e.Route != "" && !isNull(v):
+		if v := f.Nodes[e.From].Value; e.Route != "" && !isNull(v) {
 			return &api.Because{Code: CodeRouteNotTaken, Node: n.Name, Values: map[string]json.RawMessage{e.From: v},
 				Detail: fmt.Sprintf("node %s comes after route %s.%s, and %s took %s", n.Name, e.From, e.Route, e.From,
 					strings.Trim(string(v), `"`))}
-		case e.Route != "" && f.Nodes[e.From].Status == ran:
-			return p.node(f, e.From, seen)
 		}
 		if b := p.node(f, e.From, seen); b != nil && b.Code != CodeCutOff {
 			return b
