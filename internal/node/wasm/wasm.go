@@ -24,7 +24,7 @@ type Modules = guest.Modules
 const (
 	defaultMemory = 16 << 20
 	leastMemory   = guest.PageBytes
-	mostMemory    = 256 << 20
+	mostMemory    = guest.MaxMemory
 
 	defaultTimeout = 100 * time.Millisecond
 	leastTimeout   = time.Millisecond

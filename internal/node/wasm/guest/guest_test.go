@@ -221,7 +221,8 @@ func TestImports(t *testing.T) {
 	if missing == nil || len(missing.Names) != 3 || missing.Names[0] != "the function env.fetch [i32] -> [i32]" {
 		t.Errorf("missing are %v", err)
 	}
-	if _, err := new(Modules).Module(Program{Pages: pages + 1}.Bytes(), pages); !errors.Is(err, errMemory) {
+	_, err = new(Modules).Module(Program{Pages: pages + 1}.Bytes(), pages)
+	if !errors.Is(err, errMemory) || !strings.Contains(err.Error(), "give memory: 2112KiB or more") {
 		t.Errorf("a memory too large: %v", err)
 	}
 }

@@ -30,6 +30,7 @@ const (
 	sysOK          = 0
 	sysBadFile     = 8
 	sysFault       = 21
+	sysInvalid     = 28
 	sysNotProvided = 52
 )
 
@@ -56,6 +57,7 @@ func provided() map[string]map[string]hostFunction {
 			"fd_write":          {types{i32, i32, i32, i32}, types{i32}, write},
 			"fd_fdstat_get":     {types{i32, i32}, types{i32}, status},
 			"fd_prestat_get":    {types{i32, i32}, types{i32}, noFile},
+			"poll_oneoff":       {types{i32, i32, i32, i32}, types{i32}, poll},
 			"sched_yield":       {nil, types{i32}, none},
 			"proc_exit":         {types{i32}, nil, exit},
 		},
@@ -69,7 +71,7 @@ var refusing = []string{
 	"fd_fdstat_set_rights", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_pread",
 	"fd_prestat_dir_name", "fd_pwrite", "fd_read", "fd_readdir", "fd_renumber", "fd_seek", "fd_sync", "fd_tell",
 	"path_create_directory", "path_filestat_get", "path_filestat_set_times", "path_link", "path_open", "path_readlink",
-	"path_remove_directory", "path_rename", "path_symlink", "path_unlink_file", "poll_oneoff", "proc_raise",
+	"path_remove_directory", "path_rename", "path_symlink", "path_unlink_file", "proc_raise",
 	"sock_accept", "sock_recv", "sock_send", "sock_shutdown",
 }
 
@@ -228,7 +230,14 @@ func noFile(_ *instance, _ api.Memory, stack []uint64) { stack[0] = sysBadFile }
 
 func refuse(_ *instance, _ api.Memory, stack []uint64) { stack[0] = sysNotProvided }
 
-func exit(_ *instance, _ api.Memory, _ []uint64) { panic(errExit) }
+// exitError ends the call of a guest that has ended its program, with this status.
+type exitError uint32
+
+func (e exitError) Error() string {
+	return fmt.Sprintf("it has ended its program with status %d", uint32(e))
+}
+
+func exit(_ *instance, _ api.Memory, stack []uint64) { panic(exitError(stack[0])) }
 
 // noSizes says that there are no arguments, and no variables of an environment.
 func noSizes(_ *instance, memory api.Memory, stack []uint64) {
@@ -298,8 +307,8 @@ func write(g *instance, memory api.Memory, stack []uint64) {
 	g.inTime()
 	stack[0] = put(memory, func() bool {
 		written := uint32(0)
-		for i := range min(stack[2], maxPieces) {
-			at := uint32(stack[1]) + 8*uint32(i)
+		for i := range min(uint32(stack[2]), maxPieces) {
+			at := uint32(stack[1]) + 8*i
 			from, ok := memory.ReadUint32Le(at)
 			n, all := memory.ReadUint32Le(at + 4)
 			text, there := memory.Read(from, n)
@@ -314,9 +323,45 @@ func write(g *instance, memory api.Memory, stack []uint64) {
 	})
 }
 
+// What a guest waits for, and what it is told of that: their sizes in bytes.
+const (
+	subscription = 48
+	event        = 32
+	tagOfClock   = 0 // of what is waited for, a byte behind the guest's eight
+)
+
+// poll answers a guest that sleeps: at once, for the clock stands still. Go's runtime sleeps before it tells of a
+// panic. There is nothing else to wait for.
+func poll(g *instance, memory api.Memory, stack []uint64) {
+	g.inTime()
+	in, out, n, told := uint32(stack[0]), uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
+	if n == 0 || n > maxPieces {
+		stack[0] = sysInvalid
+		return
+	}
+	stack[0] = put(memory, func() bool {
+		of, ok := memory.Read(in, n*subscription)
+		to, there := memory.Read(out, n*event)
+		if !ok || !there {
+			return false
+		}
+		answers := make([]byte, 0, n*event) // the one may lie in the other
+		for ; len(of) > 0; of = of[subscription:] {
+			var answer [event]byte
+			copy(answer[:8], of)
+			if answer[10] = of[8]; of[8] != tagOfClock {
+				binary.LittleEndian.PutUint16(answer[8:], sysNotProvided)
+			}
+			answers = append(answers, answer[:]...)
+		}
+		copy(to, answers)
+		return memory.WriteUint32Le(told, n)
+	})
+}
+
 // status says that standard input, output and error are terminals, of which nothing can be asked.
 func status(_ *instance, memory api.Memory, stack []uint64) {
-	if stack[0] > 2 {
+	if uint32(stack[0]) > 2 {
 		stack[0] = sysBadFile
 		return
 	}

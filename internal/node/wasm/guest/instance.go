@@ -3,7 +3,6 @@ package guest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -141,7 +140,6 @@ func (g *instance) function(number int, name string) (api.Function, error) {
 var (
 	errTime = errors.New("its time is over")
 	errSaid = errors.New("it has failed")
-	errExit = errors.New("it has ended its program")
 )
 
 // explain makes the error of a call, or of a start, one of this package.
@@ -149,7 +147,7 @@ func (g *instance) explain(err error, what string) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	said := strings.TrimSpace(strings.ToValidUTF8(string(g.said), "�"))
+	said := g.told()
 	switch {
 	case errors.Is(err, errTime) && g.starts && g.call.Within >= startWithin:
 		return failed(CodeTimeout, "%s has not ended within %v, which is all that one may take, and was stopped; "+
@@ -162,15 +160,28 @@ func (g *instance) explain(err error, what string) *Error {
 			what, g.call.Within)
 	case errors.Is(err, errSaid):
 		return failed(CodeFailed, "%s says: %s", what, said)
+	}
+	if said != "" {
+		said = ": " + said
+	}
+	switch {
 	case g.full != nil && g.full.Get() == meter.FullStack:
-		return failed(CodeTrap, "the calls of %s go too deep; have it call itself less often", what)
+		return failed(CodeTrap, "the calls of %s go too deep; have it call itself less often%s", what, said)
 	case g.full != nil && g.full.Get() == meter.FullMemory:
-		return failed(CodeMemory, "%s needs more memory than it may have; have it keep less, or raise memory", what)
+		return failed(CodeMemory, "%s needs more memory than it may have; have it keep less, or raise memory%s", what,
+			said)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // what follows is where, in numbers of functions
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "wasm error: "), " (recovered by wazero)")
-	if said != "" {
-		text = fmt.Sprintf("%s: %s", text, said)
+	return failed(CodeTrap, "%s was stopped: %s%s", what, text, said)
+}
+
+// told is what the guest has said of itself, without the stacks that Go's runtime tells behind a panic: they are longer
+// than what has happened.
+func (g *instance) told() string {
+	said := strings.ToValidUTF8(string(g.said), "�")
+	for _, stacks := range []string{"\n\ngoroutine ", "\n\nruntime stack:"} {
+		said, _, _ = strings.Cut(said, stacks)
 	}
-	return failed(CodeTrap, "%s was stopped: %s", what, text)
+	return strings.TrimSpace(said)
 }

@@ -114,8 +114,11 @@ func Listed(names []string) string {
 	return strings.Join(list, ", ")
 }
 
+// MaxMemory is how much memory a guest may have at most, in bytes.
+const MaxMemory = 256 << 20
+
 // errMemory is a module whose memory is too large from the beginning.
-var errMemory = errors.New("its memory has more pages at first than it may have")
+var errMemory = errors.New("its memory is larger at first than it may be")
 
 func compile(code []byte, id identity) (*Module, error) {
 	metered, err := meter.Rewrite(code)
@@ -126,8 +129,7 @@ func compile(code []byte, id identity) (*Module, error) {
 		return nil, &MissingError{missing}
 	}
 	if metered.Pages > uint64(id.pages) {
-		return nil, fmt.Errorf("%w: %d of %d bytes each, and %d are allowed", errMemory, metered.Pages, PageBytes,
-			id.pages)
+		return nil, tooLarge(metered.Pages, id.pages)
 	}
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(id.pages).
@@ -144,6 +146,17 @@ func compile(code []byte, id identity) (*Module, error) {
 	// Nobody who calls a function has lost its module, so that what is closed is in nobody's hands.
 	runtime.AddCleanup(m, func(r wazero.Runtime) { _ = r.Close(context.Background()) }, m.runtime)
 	return m, nil
+}
+
+// tooLarge says how much memory a module has at first, and what to give it.
+func tooLarge(has uint64, may uint32) error {
+	const page = PageBytes >> 10
+	if has*PageBytes > MaxMemory {
+		return fmt.Errorf("%w: it has %dKiB, and no guest may have more than %dKiB; build it with less", errMemory,
+			has*page, MaxMemory>>10)
+	}
+	return fmt.Errorf("%w: it has %dKiB, and memory is %dKiB; give memory: %dKiB or more, or build it with less",
+		errMemory, has*page, may*page, has*page)
 }
 
 // Sum is the module's SHA-256, in hex.
