@@ -75,9 +75,14 @@ func TestFates(t *testing.T) {
 		}, "delivered", "the commit of its epoch has written its row", ""},
 		"a row to come": {func(x *Facts) { output(x).Path, x.Firing.Epoch = "co-transaction", 4 }, "held", "", ""},
 		"refused": {func(x *Facts) {
-			id := "fb0d4a34-6b26-5a0f-8b0b-7f5ce0a4f5bd" // whose it is is put in below
-			x.Letters = []api.DeadLetter{{ID: "7", Output: "o", FiringID: id, Code: "http_400", Reason: "no such"}}
+			x.Letters = []api.DeadLetter{{ID: "7", Output: "o", Code: "http_400", Reason: "no such"}} // its id: below
 		}, "dead_letter", "http_400: no such; it is dead letter 7", "; o became a dead letter"},
+		"another's was refused": {func(x *Facts) {
+			x.Letters = []api.DeadLetter{{ID: "7", Output: "o", FiringID: "another"}}
+		}, "delivered", "sink http has it", ""},
+		"some was refused, and no id is known": {func(x *Facts) {
+			x.Summary.Instance, x.Letters = "", []api.DeadLetter{{ID: "7", Output: "o"}}
+		}, "unknown", "has not run in this daemon", ""},
 		"a shard that went": {func(x *Facts) {
 			x.Summary, x.Untold = &api.GraphSummary{}, "the graph has no shard 3"
 		}, "unknown", "the graph has no shard 3", "; what has become of o is not known"},
@@ -101,7 +106,7 @@ func TestFates(t *testing.T) {
 			t.Parallel()
 			p, x := onePicture(t), facts()
 			tt.make(x)
-			if len(x.Letters) > 0 {
+			if name == "refused" {
 				x.Letters[0].FiringID = p.Tell(x).Outputs[0].FiringID
 			}
 			w := p.Tell(x)
@@ -147,11 +152,24 @@ func TestWhatAnInputWas(t *testing.T) {
 		}
 	}
 	p, x := onePicture(t), facts()
+	p.spec.Accumulators[1].Default, x.Firing.Inputs["b"] = nil, raw("null")
+	if in := p.Tell(x).Inputs[1]; in.State != "default" {
+		t.Errorf("a default that is null: %+v", in)
+	}
+	p, x = onePicture(t), facts()
 	p.spec.Accumulators[1].Global = true
 	x.Across = []api.FiringDetail{took(1, true)}
 	x.Firing.Inputs["b"] = raw("6")
 	if in := p.Tell(x).Inputs[1]; in.State != "cached" || in.SinceEpoch != 1 {
 		t.Errorf("shared by the keys: %+v", in)
+	}
+	x.Across, x.Before = nil, []api.FiringDetail{took(2, true)} // without a key they are the same
+	if in := p.Tell(x).Inputs[1]; in.SinceEpoch != 2 {
+		t.Errorf("shared, without a key: %+v", in)
+	}
+	p.spec.Accumulators[1].Global, x.Across = false, []api.FiringDetail{took(1, true)}
+	if in := p.Tell(x).Inputs[1]; in.SinceEpoch != 2 {
+		t.Errorf("of the key alone: %+v", in)
 	}
 }
 
