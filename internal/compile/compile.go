@@ -36,7 +36,9 @@ type Unit struct {
 	stages []stage.Declared
 	nodes  []kind.Node
 	plain  bool
-	like   *Unit // whose parts it shares, which is there for others as long; nil: its own
+	// dealtOn is DealtOn.
+	dealtOn string
+	like    *Unit // whose parts it shares, which is there for others as long; nil: its own
 }
 
 // Of is the unit of a graph that differs from u's in its name, its file and its tenant alone; all else is shared.
@@ -200,7 +202,7 @@ func (u *Unit) describe() spec.Diagnostics {
 		}
 		u.inputs = append(u.inputs, in)
 	}
-	u.stages = u.declareStages()
+	u.stages, u.dealtOn = u.declareStages(), u.findDealtOn()
 	return append(diags, u.checkShards()...)
 }
 
@@ -223,7 +225,8 @@ func (u *Unit) Reactor() reactor.Config {
 		HaltOnFailure: g.Durability.OnFailure == "halt", Forgetful: g.Durability.Mode == "none",
 		Journal: g.Durability.Mode == "journal", EventClock: g.EventClock(),
 		Beside:  u.beside(),
-		DealtBy: g.DealtBy(), PlanHash: g.Hash, KeepFirings: g.History.Keep, FullRecompute: u.plain, Keys: u.keys(),
+		DealtBy: g.DealtBy(), DealtOn: u.DealtOn(), PlanHash: g.Hash, KeepFirings: g.History.Keep,
+		FullRecompute: u.plain, Keys: u.keys(),
 	}
 }
 

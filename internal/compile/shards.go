@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary/partitioner"
@@ -55,6 +56,68 @@ func (u *Unit) ShardsBy() string {
 func (u *Unit) DealtBy() partitioner.Function {
 	f, _ := partitioner.Named(u.Spec.DealtBy())
 	return f
+}
+
+// DealtOn names what events have as their keys, by input, where the keys are dealt to shards; see [Rekeyed].
+func (u *Unit) DealtOn() string { return u.dealtOn }
+
+func (u *Unit) findDealtOn() string {
+	if !u.Spec.Keyed() || u.Spec.Reactor.Shards <= 1 {
+		return ""
+	}
+	var names []string
+	for i := range u.Spec.Accumulators {
+		if a := &u.Spec.Accumulators[i]; !a.Joins() && !u.Shared(i) {
+			names = append(names, a.Name+"="+digest(u.keyOfEvents(a)))
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// keyOfEvents is the text of what the events of an accumulator have as their key: its own key, or what it is joined on
+// or the reactor's, with what emit gives the fields that these read.
+func (u *Unit) keyOfEvents(a *spec.Accumulator) (text string) {
+	keys, ofEvent := u.Spec.JoinedOn(a), false
+	if keys == nil {
+		keys, ofEvent = a.Keys, a.Keys != nil
+	}
+	if keys == nil {
+		keys = u.Spec.Reactor.Keys
+	}
+	var reads []string
+	for _, e := range slices.Concat(keys, a.Folding().Keys) {
+		text += fmt.Sprintf("%q ", e.Text)
+		reads = append(reads, words.FindAllString(e.Text, -1)...)
+	}
+	if ofEvent {
+		return text
+	}
+	for _, f := range a.Emit {
+		if slices.Contains(reads, f.Name) {
+			text += fmt.Sprintf("%s: %q ", f.Name, f.Expr.Text)
+		}
+	}
+	return text + fmt.Sprintf("%q", a.EmitExpr.Text)
+}
+
+// words are the names that an expression may read.
+var words = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+
+// Rekeyed reports whether events of an input that two declarations have, of which was and is are [Unit.DealtOn], have
+// another key by the one than by the other.
+func Rekeyed(was, is string) bool {
+	before := map[string]string{}
+	for part := range strings.FieldsSeq(was) {
+		name, key, _ := strings.Cut(part, "=")
+		before[name] = key
+	}
+	for part := range strings.FieldsSeq(is) {
+		name, key, _ := strings.Cut(part, "=")
+		if had, both := before[name]; both && had != key {
+			return true
+		}
+	}
+	return false
 }
 
 // Partitioned says that a shard finds its keys of input i in the partitions of its number alone.

@@ -36,16 +36,15 @@ func (g *Graph) dealtAs() lives.Deal { return lives.DealOf(g.unit, len(g.shards)
 // Moving is what an update to another number of shards moves from one shard to another, in a line, as of the last
 // checkpoints; none where the number stays. Where the keys cannot be dealt so it is the refusal of the update.
 func (g *Graph) Moving(ctx context.Context, next *compile.Unit) ([]string, error) {
-	of := shardsOf(next)
 	from, err := g.dealt(ctx)
-	to := lives.DealOf(next, of)
+	to := lives.DealOf(next, shardsOf(next))
 	if err != nil || !from.Differs(to) {
 		return nil, err
 	}
 	if why := from.CannotChange(to); why != "" {
 		return nil, told.CannotDeal(why)
 	}
-	line, err := lives.Moving(ctx, g.host.Store, g.ID(), from.Of, of)
+	line, err := lives.Moving(ctx, g.host.Store, g.ID(), from, to)
 	return []string{line}, err
 }
 

@@ -245,7 +245,7 @@ func (g *Graph) inherit(old *Graph) {
 	for n, s := range g.shards {
 		before := old.shards[min(n, len(old.shards)-1)]
 		s.Inherit(before)
-		if old.unit == nil || len(g.shards) != len(old.shards) {
+		if old.unit == nil || old.dealtAs().Differs(g.dealtAs()) {
 			continue // what waits was dealt to others
 		}
 		for k := range old.unit.Spec.Accumulators {
@@ -265,7 +265,7 @@ func (g *Graph) closeOthers(next *Graph) {
 			s.Hub().Close()
 		}
 		for k, box := range s.Mailboxes() {
-			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || len(g.shards) != len(next.shards) {
+			if next.find(g.unit.Spec.Accumulators[k].Name) < 0 || g.dealtAs().Differs(next.dealtAs()) {
 				box.Close()
 			}
 		}

@@ -25,6 +25,7 @@ type Config struct {
 	ID          checkpoint.ID
 	Shards      int    // that the keys are dealt to, of which ID names one; 0 is one
 	DealtBy     string // the function that they are dealt by; "" is graphd's own
+	DealtOn     string // names what events have as their keys, by which they are dealt; "" where nobody asks
 	Instance    uuid.UUID
 	Incarnation int64
 	Fence       int64

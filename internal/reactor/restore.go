@@ -32,13 +32,14 @@ func Dealt(record []byte) (shards int, err error) {
 	return m.Dealt(), nil
 }
 
-// DealtBy is the name of the function that a head's state was dealt by; "" is graphd's own.
-func DealtBy(record []byte) (name string, err error) {
+// DealtBy is the name of the function that a head's state was dealt by, "" is graphd's own, and by what of the events,
+// see [Config.DealtOn].
+func DealtBy(record []byte) (name, on string, err error) {
 	m, _, err := form.ReadMeta(record)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return "", "", fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return m.DealtBy, nil
+	return m.DealtBy, m.DealtOn, nil
 }
 
 // Covered is the last entry of the journal that a head's state covers.

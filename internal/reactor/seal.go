@@ -181,7 +181,8 @@ func queueName(cfg *Config, q queueCell) string {
 
 func (c *Core) meta() []byte {
 	m := form.Meta{
-		Shards: c.cfg.Shards, DealtBy: c.cfg.DealtBy, Plan: c.cfg.PlanHash, Epoch: c.epoch, Frames: c.frames,
+		Shards: c.cfg.Shards, DealtBy: c.cfg.DealtBy, DealtOn: c.cfg.DealtOn, Plan: c.cfg.PlanHash,
+		Epoch: c.epoch, Frames: c.frames,
 		Unbroken: c.Unbroken(), DealtFrames: c.framesDealt,
 		Paused: c.paused, PausedBy: c.pausedBy, PausedAt: c.pausedAt,
 		StoppedInputs:  stoppedNames(c.stops.inputs, func(i int) string { return c.cfg.Inputs[i].Name }),

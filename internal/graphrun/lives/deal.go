@@ -1,7 +1,9 @@
 package lives
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,14 +26,22 @@ func (s *Shard) checkDeal(ctx context.Context, head *checkpoint.Head) error {
 	switch mine := s.deal(); {
 	case err != nil || !dealt.Differs(mine):
 		return err
+	case dealt.Rekeyed(mine) && s.isHeld():
+		return nil // it is tried before its keys are dealt anew, and takes nothing in
 	case dealt.Of != mine.Of:
 		return fmt.Errorf("%w: to %d, and the graph would run as %d; nothing is changed", reactor.ErrDealt, dealt.Of,
 			mine.Of)
+	case dealt.Rekeyed(mine):
+		return fmt.Errorf("%w: %w", reactor.ErrDealt, errRekeyed)
 	default:
 		return fmt.Errorf("%w: %s, and the graph would look for them %s; nothing is changed: apply it as it was, or "+
 			"delete it with its state and apply it anew", reactor.ErrDealt, dealt, mine)
 	}
 }
+
+// errRekeyed says that shards which have not read equally far would have events of each other's.
+var errRekeyed = errors.New("what events have as their key is another by now, and of what one shard has read another " +
+	"may have nothing; nothing is changed: apply the graph as it was, and the change when that runs")
 
 // deal is how the keys are dealt by the shard's declaration.
 func (s *Shard) deal() Deal { return DealOf(s.cfg.Unit, s.cfg.Of) }
@@ -42,8 +52,11 @@ const lookAgain = time.Second
 // awaitDeal shows that the shard cannot run over the deal that the store has, and waits until its graph is made anew:
 // as so many shards as that has, to begin with.
 func (s *Shard) awaitDeal(ctx context.Context, why error) {
-	s.SetHealth(reactor.HealthStarting, "dealt_otherwise", why.Error()+"; it is run as they are dealt, and they are "+
-		"dealt anew then")
+	detail := why.Error()
+	if !errors.Is(why, errRekeyed) {
+		detail += "; it is run as they are dealt, and they are dealt anew then"
+	}
+	s.SetHealth(reactor.HealthStarting, "dealt_otherwise", detail)
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for {
@@ -61,6 +74,8 @@ func (s *Shard) awaitDeal(ctx context.Context, why error) {
 type Deal struct {
 	Of int
 	By string
+	// On says by what events have their keys, as [compile.Unit.DealtOn]; "" where that is not known.
+	On string
 }
 
 // DealOf is how a declaration deals keys to so many shards; unit may be nil.
@@ -68,11 +83,20 @@ func DealOf(unit *compile.Unit, of int) Deal {
 	if unit == nil || of == 1 {
 		return Deal{Of: of}
 	}
-	return Deal{Of: of, By: unit.Spec.DealtBy()}
+	return Deal{Of: of, By: unit.Spec.DealtBy(), On: unit.DealtOn()}
 }
 
 // Differs reports whether a state that is dealt as d is cannot be used as one that is dealt as o is.
-func (d Deal) Differs(o Deal) bool { return d.Of != 0 && d != o }
+func (d Deal) Differs(o Deal) bool {
+	return d.Of != 0 && (d.Of != o.Of || d.By != o.By) || d.Rekeyed(o)
+}
+
+// Rekeyed reports whether events of an input that both have are of other shards by the one than by the other, though
+// there are as many. Each shard has read up to a place of its own, so that it would not have, or have twice, what
+// others have read and it has not. Where shards read partitions, nobody else reads what is in theirs.
+func (d Deal) Rekeyed(o Deal) bool {
+	return d.Of > 1 && d.Of == o.Of && d.By == "" && o.By == "" && compile.Rekeyed(d.On, o.On)
+}
 
 func (d Deal) String() string {
 	if d.By == "" {
@@ -91,16 +115,27 @@ func (d Deal) CannotChange(o Deal) string {
 		"dealt otherwise yet: apply it under another name, or delete the graph with its state and apply it anew", d, o)
 }
 
-// Dealt is how the keys of a graph are dealt in the store. All heads say the same, for they are changed together.
+// Dealt is how the keys of a graph are dealt in the store. All heads say the same, for they are changed together; but
+// those that an earlier release has written do not say by what.
 func Dealt(heads []checkpoint.ShardHead) (d Deal, err error) {
 	for i := range heads {
-		if d.Of, err = reactor.Dealt(heads[i].Meta); d.Of == 0 && err == nil {
-			continue
+		var one Deal
+		if one.Of, err = reactor.Dealt(heads[i].Meta); err == nil && one.Of != 0 {
+			one.By, one.On, err = reactor.DealtBy(heads[i].Meta)
 		}
-		if err == nil {
-			d.By, err = reactor.DealtBy(heads[i].Meta)
+		switch {
+		case err != nil && d.Of != 0:
+			return d, nil // that shard says so itself
+		case err != nil:
+			return one, err
+		case d.Of == 0:
+			d = one
+		default:
+			d.On = cmp.Or(d.On, one.On)
 		}
-		return d, err
+		if d.Of == 1 || d.On != "" {
+			return d, nil
+		}
 	}
-	return Deal{}, nil
+	return d, nil
 }

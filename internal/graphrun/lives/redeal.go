@@ -105,8 +105,9 @@ func outcome(ctx context.Context, shards []*Shard, taken []checkpoint.Head, of i
 		if err != nil {
 			return 0, errors.Join(unknown, err)
 		}
+		before := taken[i].Seq
 		taken[i] = head
-		if dealt, err := reactor.Dealt(head.Meta); err != nil || dealt != of {
+		if dealt, err := reactor.Dealt(head.Meta); err != nil || dealt != of || head.Seq == before {
 			return 0, errors.Join(unknown, err)
 		}
 	}
@@ -152,7 +153,7 @@ func (s *Shard) whole(ctx context.Context, head *checkpoint.Head, of int) error 
 // deal makes the commits, and holds that a core of each new shard can be made of them.
 func deal(shards []*Shard, have []redeal.Shard, change *Change) ([]*checkpoint.Commit, error) {
 	was, cfg := change.Old.Reactor(), change.Next.Reactor()
-	g := redeal.Graph{}
+	g := redeal.Graph{DealtOn: cfg.DealtOn}
 	if change.Alone {
 		g.Plan = cfg.PlanHash
 	}
@@ -189,15 +190,18 @@ func deal(shards []*Shard, have []redeal.Shard, change *Change) ([]*checkpoint.C
 	return commits, nil
 }
 
-// Moving is what another number of shards moves from one to another, in a line, as of the last checkpoints.
-func Moving(ctx context.Context, store checkpoint.Store, id checkpoint.ID, from, of int) (string, error) {
+// Moving is what another deal moves from one shard to another, in a line, as of the last checkpoints.
+func Moving(ctx context.Context, store checkpoint.Store, id checkpoint.ID, from, to Deal) (string, error) {
+	if from.Rekeyed(to) {
+		return "dealt anew: what events have as their key is another; the shards come to one cut before it is", nil
+	}
 	all, moved, bytes := 0, 0, 0
-	for id.Shard = range from {
+	for id.Shard = range from.Of {
 		err := store.Load(ctx, id, func(c checkpoint.Cell) error {
 			if c.Key == "" {
 				return nil
 			}
-			isKey, moves := c.Kind == form.CellKey, boundary.Key(c.Key).Shard(of) != id.Shard
+			isKey, moves := c.Kind == form.CellKey, boundary.Key(c.Key).Shard(to.Of) != id.Shard
 			if isKey {
 				all++
 			}
@@ -214,5 +218,5 @@ func Moving(ctx context.Context, store checkpoint.Store, id checkpoint.ID, from,
 		}
 	}
 	return fmt.Sprintf("moved keys: %d of %d, with %d bytes of the last checkpoints, from %d shards to %d",
-		moved, all, bytes, from, of), nil
+		moved, all, bytes, from.Of, to.Of), nil
 }

@@ -25,6 +25,7 @@ type Meta struct {
 	Format   int    `json:"format"`
 	Shards   int    `json:"shards,omitempty"`   // that the keys are dealt to; 0 is one
 	DealtBy  string `json:"dealt_by,omitempty"` // the function that they are dealt by; "" is graphd's own
+	DealtOn  string `json:"dealt_on,omitempty"` // names what events have as their keys; "" where it is not known
 	Plan     string `json:"plan"`
 	Epoch    int64  `json:"epoch"`
 	Stamp    uint64 `json:"stamp"`
@@ -110,7 +111,7 @@ func (m *Meta) Dealt() int { return max(m.Shards, 1) }
 func (m *Meta) Append(dst []byte) []byte {
 	switch m.Format = Format; {
 	case m.Dealt() == 1:
-		m.Format, m.Shards, m.DealtBy = unsharded, 0, ""
+		m.Format, m.Shards, m.DealtBy, m.DealtOn = unsharded, 0, "", ""
 	case m.DealtBy == "":
 		m.Format = ownDeal
 	}

@@ -37,6 +37,8 @@ type Graph struct {
 	// Plan is the hash of the declaration with the new number; "" where more of it is another: the state stays that of
 	// the old one then, and is taken over as by any update.
 	Plan string
+	// DealtOn names what events have as their keys from now on; see [reactor.Config].
+	DealtOn string
 }
 
 // Shard is one shard as a store has it.
@@ -195,6 +197,7 @@ func (d *dealer) record(i int, epoch int64, head *checkpoint.Head) []byte {
 	own, _, _ := form.ReadMeta(head.Meta) // it was read before
 	m := d.next[i].meta
 	m.Shards, m.Plan, m.Epoch, m.Journal = d.of, cmp.Or(d.g.Plan, first.Plan), epoch, head.Journal
+	m.DealtOn = d.g.DealtOn
 	m.Frames, m.Letters, m.Outbox = own.Frames, own.Letters, own.Outbox
 	m.Unbroken, m.DealtFrames = own.Unbroken, own.Frames
 	m.Paused, m.PausedBy, m.PausedAt = first.Paused, first.PausedBy, first.PausedAt

@@ -45,7 +45,7 @@ func halts(on boundary.Key, seq, since uint64) Shard {
 // stood for inputs and took them, which an update asks for.
 func TestM54HeadsGoWithTheirKeys(t *testing.T) {
 	t.Parallel()
-	g := &Graph{Inputs: []Input{{Name: "all", Global: true}, {Name: "one"}}}
+	g := &Graph{Inputs: []Input{{Name: "all", Global: true}, {Name: "one"}}, DealtOn: "d"}
 	old := []Shard{halts("x", 10, 4), halts("y", 20, 30)}
 	for _, of := range []int{1, 2, 3, 7} {
 		commits, err := Deal(g, old, of)
@@ -68,6 +68,9 @@ func TestM54HeadsGoWithTheirKeys(t *testing.T) {
 				m.Keys["one"] != "k" {
 				t.Errorf("of %d: shard %d says of defaults %v, of joins %v and of keys %v", of, i, m.Defaults, m.Joins,
 					m.Keys)
+			}
+			if (m.DealtOn == "d") != (of > 1) {
+				t.Errorf("of %d: shard %d says that they are dealt on %q", of, i, m.DealtOn)
 			}
 			since, waits := m.Since["all"]
 			for _, cell := range commits[i].Cells {
