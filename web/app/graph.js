@@ -8,6 +8,7 @@ import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
 import { Letters } from "./letters.js"
+import { Action, Buttons } from "./actions.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
 export const GraphPage = ({ name }) => {
@@ -21,7 +22,8 @@ export const GraphPage = ({ name }) => {
 		<span>${name}</span><//>
 	<main class=${(at === "away" ? "stale " : "") + (query("epoch") ? "beside" : "")}>
 		<div class="title"><h1 tabindex="-1">${name}</h1>
-			${s && at !== "gone" && html`<${Health} health=${s.health} paused=${s.paused} reason=${s.health_reason} />`}</div>
+			${s && at !== "gone" && html`<${Health} health=${s.health} paused=${s.paused} reason=${s.health_reason} />
+				<${Buttons} s=${s} />`}</div>
 		${at === "gone" ? html`<div class="empty"><p><strong>There is no graph of this
 			name</strong>, or none that you may see. The page looks again every 15 seconds.</p>
 			<p><${Link} href=${to("/")}>All graphs<//></p></div>` :
@@ -41,6 +43,7 @@ const Body = ({ m, s }) => {
 		${s.health_reason && html`<div class=${"notice " + (s.health === "warming" ? "" : "warn")}
 			role="status"><p><strong>${s.health === "live" ? "live, but" : s.health}</strong>: ${s.health_reason.detail}</p></div>`}
 		${m.trouble.value && html`<div class="notice bad" role="alert"><p>${m.trouble.value}</p></div>`}
+		<${Action} s=${s} m=${m} />
 		<${Figures} s=${s} />
 		<section aria-labelledby="picture">
 			<div class="bar"><h2 id="picture">Picture</h2>
