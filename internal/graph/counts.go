@@ -7,7 +7,7 @@ type Counts struct {
 	// Nodes counts what nodes did, by Status.
 	Nodes [Failed + 1]int64
 	// Loops counts why loops have ended, by Ended; Iterations are those of all of them.
-	Loops      [Broken + 1]int64
+	Loops      [Unready + 1]int64
 	Iterations int64
 	// Overruns counts nodes that took longer than their budget, Overflows those that their lane had no room for.
 	Overruns, Overflows int64

@@ -41,6 +41,7 @@ const (
 	MaxIterations       // it has not by then
 	OutOfBudget         // nor within its time
 	Broken              // a node failed, or the epoch was to end
+	Unready             // what it is to agree on is absent, and no iteration would change that
 )
 
 // String is the reason as records show it: "max_iterations".
@@ -56,6 +57,8 @@ func (e Ended) String() string {
 		return "budget"
 	case Broken:
 		return "broken"
+	case Unready:
+		return "skipped"
 	default:
 		return ""
 	}
@@ -211,10 +214,25 @@ func (x *looper) through(r *Result, l *loop) (done bool, why Ended) {
 		}
 	}()
 	holds, err := l.until.EvalBool(&x.env)
-	if err != nil && !errors.Is(err, expression.ErrAbsent) {
+	switch {
+	case err == nil:
+		return holds, Until
+	case !errors.Is(err, expression.ErrAbsent):
 		x.breakOff(r, l, errorOf(0, "", err))
+		return false, Until
 	}
-	return holds && err == nil, Until
+	return unchanged(x.before, x.values) || x.lacksOther(r.plan, l), Unready
+}
+
+// lacksOther says that what the condition of a loop has found absent is none of the loop's nodes: it stays so.
+func (x *looper) lacksOther(p *Plan, l *loop) bool {
+	for _, read := range l.until.Reads() {
+		k := read.Name - len(p.inputs) - l.first
+		if k >= 0 && k < l.n && x.values[k].IsAbsent() {
+			return false
+		}
+	}
+	return true
 }
 
 // breakOff ends the epoch by the loop's condition, which is told of its last node.
@@ -296,9 +314,12 @@ func (r *Result) settleLoop(l *loop, o *looped) {
 	for k, v := range o.values {
 		i := l.first + k
 		err := o.errs[k]
-		if o.given() && l.onNot != commitLoop {
+		switch {
+		case o.given() && l.onNot != commitLoop:
 			p.keep(r, i, l.notConverged(p, i, o))
 			continue
+		case o.ended == Unready: // as a node that reads what is absent
+			v = boundary.Value{}
 		}
 		if err == nil && v.Bulky() {
 			err = r.tooLarge(i, v)

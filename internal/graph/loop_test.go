@@ -118,6 +118,47 @@ nodes:
 	h.set("a", 1).fire().want("n ran 0; m ran 0")
 }
 
+// M15, M18: a loop whose condition reads what is absent is skipped as a node is, once no iteration could change that:
+// the first that comes to nothing new, or at once where what is absent is none of its nodes.
+func TestLoopWithNothingToRead(t *testing.T) {
+	t.Parallel()
+	const rest = ", max_iterations: 1000, on_no_convergence: fail } }\nnodes:\n"
+	for _, c := range []struct {
+		doc        string
+		iterations int32
+	}{
+		{"loops: { l: { nodes: [x], until: x > b" + rest + "  x: { expr: '(x ?? 0) + b + a * 0' }\n", 1},
+		{"loops: { l: { nodes: [x], until: x > a" + rest + "  x: { expr: '(x ?? 0) + b + a * 0' }\n", 1},
+		{"loops: { l: { nodes: [x], until: x > b" + rest + "  x: { expr: '(x ?? 0) + a' }\n", 1},
+		{"loops: { l: { nodes: [y, x], until: x > a" + rest + "  x: { expr: y + b }\n" +
+			"  y: { expr: '(x ?? 0) + a' }\n", 2},
+	} {
+		h := start(t, "a* b*", c.doc)
+		h.set("a", 2).fire().want("x skipped")
+		n := h.r.Node(h.nodes["x"])
+		if n.Ended != Unready || n.Iterations != c.iterations {
+			t.Errorf("%s: %v after %d iterations, want %d", c.doc, n.Ended, n.Iterations, c.iterations)
+		}
+		h.set("b", 1).fire()
+		if n := h.r.Node(h.nodes["x"]); n.Ended != Until || n.Status != Ran {
+			t.Errorf("%s: once there is something: %v, %v", c.doc, n.Ended, n.Status)
+		}
+	}
+}
+
+// M18: a node of the loop that comes late in it is waited for.
+func TestLoopWaitsForItsNodes(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", `
+loops: { l: { nodes: [n, far, done], until: done > 0, max_iterations: 50 } }
+nodes:
+  n: { expr: '(n ?? 0) + 1 + (done ?? 0) * 0' }
+  far: { route: [{ far_enough: n > a }] }
+  done: { expr: n, after: far.far_enough }
+`)
+	h.set("a", 7).fire().want("done ran 8")
+}
+
 // M25: an epoch is ended between iterations too.
 func TestLoopIsInterrupted(t *testing.T) {
 	t.Parallel()

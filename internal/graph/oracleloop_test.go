@@ -169,6 +169,10 @@ func (o *oracle) runLoop(l *oracleLoop, k int) {
 			return elsewhere(name)
 		}
 		v, fail := l.until.eval(m)
+		if fail == errAbsent && l.stands(before, now) {
+			o.skipLoop(l, k, last, failed)
+			return
+		}
 		if fail == errNode {
 			at := l.nodes[len(l.nodes)-1]
 			o.note(at, k, outcome{status: Failed, value: last[at.name], fatal: true})
@@ -177,6 +181,27 @@ func (o *oracle) runLoop(l *oracleLoop, k int) {
 		converged = fail == "" && v == num(1)
 	}
 	o.endLoop(l, k, converged, last, now, failed)
+}
+
+// stands says that what until finds absent stays so: it is none of the loop's nodes, or they come to what they have.
+func (l *oracleLoop) stands(before, now map[string]val) bool {
+	same, all := true, true
+	for _, name := range l.names {
+		same = same && before[name] == now[name]
+		all = all && (now[name].kind != 0 || !slices.Contains(l.until.names(nil), name))
+	}
+	return same || all
+}
+
+// skipLoop is what a loop leaves behind that has nothing to agree on.
+func (o *oracle) skipLoop(l *oracleLoop, k int, last map[string]val, failed map[string]bool) {
+	for _, n := range l.nodes {
+		out := outcome{status: Skipped, ticked: last[n.name].kind != 0}
+		if failed[n.name] {
+			out.status = Failed
+		}
+		o.note(n, k, out)
+	}
 }
 
 // endLoop is what a loop leaves behind.

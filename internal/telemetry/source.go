@@ -40,8 +40,8 @@ type GraphMetrics struct {
 	EpochDuration Histogram
 	// Nodes counts what nodes did in epochs, by outcome: "ran", "cut_off", "skipped", "failed".
 	Nodes []OutcomeCount
-	// Loops counts why loops have ended, "settled", "until", "max_iterations", "budget" or "broken", and Iterations how
-	// often they have run in all; nil and 0 for a graph of which none has.
+	// Loops counts why loops have ended, "settled", "until", "max_iterations", "budget", "broken" or "skipped", and
+	// Iterations how often they have run in all; nil and 0 for a graph of which none has.
 	Loops      []OutcomeCount
 	Iterations int64
 	// Overruns counts nodes that took longer than their budget, Overlong epochs that took longer than theirs.
