@@ -295,11 +295,11 @@ func TestM45ClockStepsOfOwners(t *testing.T) {
 		d.p[old].kill()
 		d.lived += time.Since(d.since)
 		began := time.Now()
-		d.p[next].asked.anew()
+		d.beside.anew()
 		d.p[next].until("the other takes over", stuck, func() bool {
 			return d.p[next].summary("numbered").Health != "standby"
 		})
-		d.p[next].asked.kept(t, "the other takes over", time.Since(began), 8*time.Second)
+		d.beside.kept(t, "the other takes over", time.Since(began), 5*time.Second)
 		d.taken(rows)
 		d.start(old)
 		d.untilHealth(old, "standby")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,8 +46,8 @@ func TestKillOutbox(t *testing.T) {
 
 // TestKillFindsWrongVariants runs the same script on daemons whose store is spoilt: one
 // commits positions ahead of the state, one lets values out ahead of their commit. Each must
-// be caught, and one that answers of unknown outcome and writes late must not. (A store that
-// takes the writes of old owners is found by TestSimulationFindsPlantedBugs.)
+// be caught by what it does wrong, and one that answers of unknown outcome and writes late must not.
+// (A store that takes the writes of old owners is found by TestSimulationFindsPlantedBugs.)
 func TestKillFindsWrongVariants(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -57,10 +58,14 @@ func TestKillFindsWrongVariants(t *testing.T) {
 		"github.com/graphd/graphd/cmd/graphd").CombinedOutput(); err != nil {
 		t.Fatalf("build graphd: %v\n%s", err, out)
 	}
-	for _, planted := range []string{"late", "offset_first", "effect_first"} {
+	for planted, sign := range map[string]*regexp.Regexp{
+		"late":         nil,
+		"offset_first": regexp.MustCompile(`^(direct path: |partitions: )?[0-9]+ (of [0-9]+ )?lost$`),
+		"effect_first": regexp.MustCompile(`^another payload under the id |^[0-9]+ under several ids$`),
+	} {
 		t.Run(planted, func(t *testing.T) {
 			t.Parallel()
-			hook, wrong := receive(t), planted != "late"
+			hook, wrong := receive(t), sign != nil
 			quiet := stuck
 			if wrong { // it has lost what does not come by and by
 				quiet = 10 * time.Second
@@ -68,8 +73,8 @@ func TestKillFindsWrongVariants(t *testing.T) {
 			problems := killOutbox(t, hook, &storm{kills: 8, program: path,
 				env: []string{"GRAPHD_PLANTED=" + planted, "GRAPHD_PLANTED_URL=" + hook.server.URL}}, quiet)
 			t.Log(problems)
-			if (len(problems) > 0) != wrong {
-				t.Errorf("%s: found %v", planted, problems)
+			if !wrong && len(problems) > 0 || wrong && !slices.ContainsFunc(problems, sign.MatchString) {
+				t.Errorf("%s: found %v, want what matches %v", planted, problems, sign)
 			}
 		})
 	}
@@ -99,8 +104,8 @@ func killOutbox(t *testing.T, hook *effects, by *storm, quiet time.Duration) (pr
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	if thin(rate) {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
+	if by.program == "" { // one that is spoilt need not get far
+		by.hold(t)
 	}
 	problems = append(problems, hook.verdict(upTo(total))...)
 	missing, doubled := written(t, filepath.Join(dir, "lines.ndjson"), total)
@@ -250,22 +255,21 @@ func TestKillCoTransaction(t *testing.T) {
 	n := someKills(t, statePoints)
 	dir := declare(t, "effects", rowsGraph)
 	args := []string{"--store", store, "--lease", "600ms"}
-	total, rate := (&storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 7, args: args}).run(t)
-	p := start(t, dir, args...)
+	by := &storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 7, args: args}
+	total, rate := by.run(t)
+	p := start(t, dir, "--store", store, "--lease", "2s")
+	var s summary // a later one may be of a daemon that has lost its lease for a moment
 	p.until("everything is committed", 2*time.Minute, func() bool {
-		s := p.summary("effects")
+		s = p.summary("effects")
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending == 0
 	})
-	s := p.summary("effects")
 	if err := s.balanced(); err != nil || s.Counters.Consumed != total || s.Outputs[0].Path != "co-transaction" {
 		t.Errorf("%d events, %+v, %v", total, s, err)
 	}
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	if thin(rate) {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
-	}
+	by.hold(t)
 	var rows, numbers, epochs int64
 	if err := db.QueryRow(t.Context(),
 		"select count(*), count(distinct n), count(distinct epoch) from effects where n < $1", total).Scan(&rows,

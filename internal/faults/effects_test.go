@@ -112,16 +112,19 @@ func (e *effects) read(t *testing.T, path string) {
 func (e *effects) verdict(must func(yield func(int64) bool)) (problems []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	problems = append(problems, e.wrong...)
 	lost, doubled := 0, len(e.doubled)
 	for n := range must {
 		if _, ok := e.ids[n]; !ok {
 			lost++
 		}
 	}
-	if lost > 0 || doubled > 0 {
-		problems = append(problems, fmt.Sprintf("%d lost, %d under several ids", lost, doubled))
+	if lost > 0 {
+		problems = append(problems, fmt.Sprintf("%d lost", lost))
 	}
+	if doubled > 0 {
+		problems = append(problems, fmt.Sprintf("%d under several ids", doubled))
+	}
+	problems = append(problems, e.wrong...)
 	if len(problems) > 10 {
 		problems = append(problems[:10], fmt.Sprintf("and %d more", len(problems)-10))
 	}
@@ -161,8 +164,9 @@ func someKills(t *testing.T, points []string) int {
 	return fewKills
 }
 
-// endless is how long a daemon runs that does not come to the failpoint it was given.
-const endless = 4 * time.Second
+// endless is how long a daemon runs that does not come to the failpoint it was given; idle is that of one for which no
+// more events come, which may never do.
+const endless, idle = 15 * time.Second, 4 * time.Second
 
 // killedWith has a daemon killed time and again, with so many numbers more in the file each time, and answers with how
 // many they are.
@@ -186,44 +190,46 @@ func times(point string) int {
 }
 
 // killed is killedAs of the daemon that is tested.
-func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process), args ...string) (
-	up time.Duration) {
+func killed(t *testing.T, dir string, i int, points []string, rng *rand.Rand, seen func(p *process),
+	args ...string) life {
 	t.Helper()
 	return killedAs(t, binary(), nil, dir, i, points, rng, seen, args...)
 }
 
 // killedAs starts a daemon, shows it to seen, and waits for its end: at random, or at a
 // failpoint in turn. Every second time it lets the graph take a checkpoint first: three kills
-// without one are a crash loop, and end the graph (M43).
+// without one are a crash loop, and end the graph (M43). Only then is it looked at.
 func killedAs(t *testing.T, program string, env []string, dir string, i int, points []string, rng *rand.Rand,
-	seen func(p *process), args ...string) (up time.Duration) {
+	seen func(p *process), args ...string) (l life) {
 	t.Helper()
-	if i%2 == 1 {
+	if l.armed = i%2 == 1; l.armed {
 		point := points[i/2%len(points)]
 		env = append(slices.Clone(env), fmt.Sprintf("GRAPHD_FAILPOINT=%s:%d", point, 1+rng.IntN(times(point))))
 	}
-	began := time.Now()
 	p, err := launchOf(t, program, env, dir, args...)
-	if errors.Is(err, errKilled) && i%2 == 1 {
-		return time.Since(began) // at the failpoint, before it was ready
+	if errors.Is(err, errKilled) && l.armed {
+		l.reached = true // before it was ready
+		return l
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	began = time.Now()
 	seen(p)
 	patience := endless
-	if i%2 == 0 {
-		p.advances("effects")
+	if p.whole > 0 {
+		patience = idle
+	}
+	if !l.armed {
+		l.looked, l.consumed = true, p.advances("effects").Counters.Consumed
 		patience = time.Duration(rng.IntN(200)) * time.Millisecond
 	}
 	select {
 	case <-p.ended: // at the failpoint
-		p.ended = nil
+		p.ended, l.reached = nil, l.armed
 	case <-time.After(patience):
 		p.kill()
 	}
-	return time.Since(began)
+	return l
 }
 
 // declare writes a graph into a fresh directory.

@@ -82,7 +82,7 @@ func TestM29FullDiskUnderPushes(t *testing.T) {
 		return start(t, dir, "--files-dir", dir, "--store", "sqlite:"+filepath.Join(disk.dir, "graphd.db"),
 			"--push-timeout", pushTimeout.String())
 	}
-	p := run()
+	p, by := run(), beside(t)
 	out := filepath.Join(dir, "out.ndjson")
 	apply(t, p, "kept", fmt.Sprintf(`{"graph":"kept","accumulators":{"a":{"strategy":"sequential"}},`+
 		`"outputs":{"o":{"from":"a","sink":{"file":{"path":%q}}}},`+
@@ -103,10 +103,10 @@ func TestM29FullDiskUnderPushes(t *testing.T) {
 		t.Helper()
 		for _, u := range pushers {
 			for n := 0; n < times; {
-				_ = p.summary("kept") // the control
+				by.anew()
 				began := time.Now()
 				err := u.push() // the store's files may have some room left
-				p.asked.kept(t, "a push is answered", time.Since(began), pushTimeout+time.Second)
+				by.kept(t, "a push is answered", time.Since(began), pushTimeout+time.Second)
 				if err != nil {
 					n++
 				}

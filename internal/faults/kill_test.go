@@ -90,7 +90,7 @@ durability: { interval: 50ms }
 
 // TestKillFollowedFile kills the daemon at random moments under load (M28, M42, M44): after
 // every restart the position is exact, the books balance, the window holds each event once,
-// and the graph fires again within a second.
+// and the graph fires again within three seconds.
 func TestKillFollowedFile(t *testing.T) {
 	t.Parallel()
 	killMany(t, kills(t, 10), 0)
@@ -104,6 +104,9 @@ func TestKillWithALargeCache(t *testing.T) {
 	}
 	killMany(t, max(2, kills(t, 10)/10), 50<<20)
 }
+
+// again is how soon a graph fires again after the start of the daemon, also with 50 MB to restore.
+const again = 3 * time.Second
 
 func killMany(t *testing.T, n, cacheBytes int) {
 	dir := t.TempDir()
@@ -133,12 +136,11 @@ func killMany(t *testing.T, n, cacheBytes int) {
 		}
 		p.kill()
 	}
-	lives := 0
+	lives, by := 0, beside(t)
 	killAtRandom(t, dir, "history", n, func(p *process, _ summary) {
-		// A second on an idle machine; the bound is wider because the race detector's build of
-		// the tests, and whatever else runs, share the two cores.
 		took := time.Since(p.began)
-		p.asked.kept(t, "firing again", took, 5*time.Second)
+		by.kept(t, "firing again", took, again)
+		by.anew()
 		slowest = max(slowest, took)
 		checkHistory(t, p, lives)
 		lives++
@@ -158,9 +160,6 @@ func killMany(t *testing.T, n, cacheBytes int) {
 	}
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
-	}
-	if thin(rate) {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
 	}
 	t.Logf("%d kills at %.0f events/s: %d events, each once; slowest from start to firing %v", n, rate, total,
 		slowest.Round(time.Millisecond))

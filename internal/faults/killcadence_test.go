@@ -34,19 +34,20 @@ func TestKillCadence(t *testing.T) {
 	dir := declare(t, "effects", cadenceGraph)
 	args := []string{"--store", store, "--lease", "600ms"}
 	var p *process
-	total, rate := (&storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 15, args: args, meanwhile: func() {
-		p = start(t, dir, args...)
+	by := &storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 15, args: args, meanwhile: func() {
+		p = start(t, dir, "--store", store, "--lease", "2s")
 		p.until("some epochs without a kill", time.Minute, func() bool {
 			var pulses int
 			err := db.QueryRow(t.Context(), "select count(distinct pulse) from effects").Scan(&pulses)
 			return err == nil && pulses > n+10
 		})
-	}}).run(t)
+	}}
+	total, rate := by.run(t)
+	var s summary // a later one may be of a daemon that has lost its lease for a moment
 	p.until("every event is in a row", stuck, func() bool {
-		s := p.summary("effects")
+		s = p.summary("effects")
 		return s.Accumulators[0].Counters.Consumed >= total && pending(&s) == 0
 	})
-	s := p.summary("effects")
 	if err := s.balanced(); err != nil || s.Accumulators[0].Counters.Consumed != total {
 		t.Errorf("%d events, %+v, %v", total, s, err)
 	}
@@ -54,10 +55,9 @@ func TestKillCadence(t *testing.T) {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
 	paired, waited := checkRanges(t, db, total)
-	if thin(rate) || paired < 3 {
-		t.Errorf(
-			"the test is void: the load was %.0f events/s, below 1,000, or %d epochs had both inputs, fewer than 3",
-			rate, paired)
+	by.hold(t)
+	if paired < 3 {
+		t.Errorf("the test is void: %d epochs had both inputs, fewer than 3", paired)
 	}
 	if 2*waited < paired { // between two pulses the wait ends twice
 		t.Errorf("%d epochs came after a wait, and %d of a pulse: ticks of the cadence begin the wait anew", waited,

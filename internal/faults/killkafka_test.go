@@ -103,8 +103,9 @@ func killKafka(t *testing.T, n int, rng *rand.Rand) {
 	began := time.Now()
 	f := feed(t, brokers, in)
 	defer f.stop()
+	var lives tally
 	for i := range n {
-		killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store, "--lease", "600ms")
+		lives.add(killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store, "--lease", "600ms"))
 	}
 	rate := float64(f.written.Load()) / time.Since(began).Seconds()
 	f.stop()
@@ -112,21 +113,19 @@ func killKafka(t *testing.T, n int, rng *rand.Rand) {
 		t.Fatal(err)
 	}
 	total := f.written.Load()
-	p := start(t, dir, "--store", store, "--lease", "600ms")
+	p := start(t, dir, "--store", store, "--lease", "2s")
+	var s summary // a later one may be of a daemon that has lost its lease for a moment
 	p.until("everything is through", 10*time.Minute, func() bool {
-		s := p.summary("effects")
+		s = p.summary("effects")
 		return s.Counters.Consumed >= total && s.Outputs[0].Pending+s.Outputs[1].Pending+s.Outputs[2].Pending == 0
 	})
-	s := p.summary("effects")
 	if err := s.balanced(); err != nil || s.Counters.Consumed != total {
 		t.Errorf("%d events, %+v, %v", total, s, err)
 	}
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}
-	if thin(rate) {
-		t.Errorf("the test is void: the load was %.0f events/s, below 1,000", rate)
-	}
+	lives.hold(t)
 	var rows, numbers, epochs int64
 	if err := db.QueryRow(t.Context(), "select count(*), count(distinct n), count(distinct epoch) from effects").Scan(
 		&rows, &numbers, &epochs); err != nil {

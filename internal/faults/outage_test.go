@@ -25,17 +25,17 @@ func TestHalfOpenOwnerIsReplaced(t *testing.T) {
 		d.lived += time.Since(d.since)
 		d.within(5*time.Second, next, "live")
 		slowest = max(slowest, time.Since(began))
+		quiet := d.sent(old) // its own deadline is over since the other has the graph
 		d.taken(rows)
 		d.untilHealth(old, "standby")
-		quiet := d.sent(old)
 		d.proxy[old].Pass()
 		woke := d.one("SELECT count(*) FROM numbers")
 		d.p[next].until("the new owner goes on", stuck, func() bool {
 			return d.one("SELECT count(*) FROM numbers") > woke+200
 		})
 		d.within(time.Second, old, "standby")
-		if more := d.sent(old) - quiet; more > 0 {
-			t.Errorf("round %d: the owner has sent %d bytes more after it had stood down", n, more)
+		if more := d.sent(old) - quiet; more > oneWrite { // what it was writing may end
+			t.Errorf("round %d: the owner has sent %d bytes more after the other had taken the graph", n, more)
 		}
 	}
 	d.settle()
@@ -53,13 +53,12 @@ func TestStrandedConnections(t *testing.T) {
 	}
 	began, rows := time.Now(), d.one("SELECT count(*) FROM numbers")
 	d.lived += began.Sub(d.since)
-	d.p[0].asked.anew()
+	d.beside.anew()
 	d.p[0].until("somebody goes on", stuck, func() bool {
-		_ = d.p[0].do("GET", "/livez", "", nil) // the control
 		return d.one("SELECT count(*) FROM numbers") > rows+200
 	})
 	took := time.Since(began)
-	d.p[0].asked.kept(t, "somebody goes on", took, 6*time.Second)
+	d.beside.kept(t, "somebody goes on", took, 5*time.Second)
 	d.since = time.Now()
 	d.p[0].until("one of them owns it", stuck, func() bool {
 		for i := range d.p {

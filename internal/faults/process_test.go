@@ -62,7 +62,6 @@ type process struct {
 	began time.Time
 	log   *logBuffer
 	ended chan error
-	asked control
 	whole int64 // how many events there are for it, where no more come; 0 where there always are
 }
 
@@ -172,9 +171,6 @@ func (p *process) stop() error {
 }
 
 func (p *process) do(method, path, body string, out any) error {
-	if method == http.MethodGet {
-		defer p.asked.took(time.Now())
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, p.base+path, strings.NewReader(body))
@@ -295,10 +291,10 @@ func (p *process) until(what string, within time.Duration, cond func() bool) {
 
 // advances waits until a running graph has a newer checkpoint than it has now, or all that there is for it is in one.
 // Before it runs a summary knows of none, and the one that it is restored from would pass for new.
-func (p *process) advances(graph string) {
+// It answers the summary that says so.
+func (p *process) advances(graph string) (s summary) {
 	p.t.Helper()
 	first := int64(-1)
-	var s summary
 	if !p.waitFor(stuck, func() bool {
 		s = p.summary(graph)
 		if first < 0 && s.Health == "live" {
@@ -309,6 +305,7 @@ func (p *process) advances(graph string) {
 	}) {
 		p.t.Fatalf("a checkpoint: not within %v, after %d: %+v\n%s", stuck, first, s, p.log)
 	}
+	return s
 }
 
 // firesAgain waits until a graph is live and has fired since it was first asked. It answers the summary that
@@ -370,10 +367,4 @@ func kills(t *testing.T, otherwise int) int {
 		return n
 	}
 	return otherwise
-}
-
-// thin reports whether a load was below the 1,000 events a second at which a storm says something. Where no number of
-// kills was asked for, a few happen beside all other tests, and how many events that leaves room for says nothing.
-func thin(rate float64) bool {
-	return rate < 1000 && os.Getenv("GRAPHD_KILLS") != ""
 }

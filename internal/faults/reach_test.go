@@ -197,7 +197,7 @@ func TestPipesHoldNothingUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := start(t, dir)
+	p, by := start(t, dir), beside(t)
 	var s summary
 	p.until("the pipe is full", stuck, func() bool {
 		if err := p.do("GET", "/v1/graphs/g1", "", &s); err != nil {
@@ -205,11 +205,12 @@ func TestPipesHoldNothingUp(t *testing.T) {
 		}
 		return s.Epoch >= 100
 	})
+	by.anew()
 	began := time.Now()
 	if err := p.do("DELETE", "/v1/graphs/g0?state=delete", "", nil); err != nil {
 		t.Error(err)
 	}
-	p.asked.kept(t, "the removal", time.Since(began), 8*time.Second)
+	by.kept(t, "the removal", time.Since(began), 8*time.Second)
 	_ = p.cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-p.ended:

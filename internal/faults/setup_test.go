@@ -48,10 +48,11 @@ type storm struct {
 	env     []string
 	// meanwhile, when given, is what happens after the kills, while the file still grows.
 	meanwhile func()
+	tally
 }
 
-// run is the storm: how many events there are, and how many were written in a second. Below 1,000
-// the test says nothing.
+// run is the storm: how many events there are, and how many were written in a second. What the daemons did with them
+// is in the tally.
 func (s *storm) run(t *testing.T) (total int64, rate float64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,7 +61,7 @@ func (s *storm) run(t *testing.T) (total int64, rate float64) {
 	l := startLoadAt(ctx, t, filepath.Join(s.dir, "events.ndjson"), s.each)
 	rng := rand.New(rand.NewPCG(s.seed, s.seed+1))
 	for i := range s.kills {
-		killedAs(t, cmp.Or(s.program, binary()), s.env, s.dir, i, s.points, rng, func(*process) {}, s.args...)
+		s.add(killedAs(t, cmp.Or(s.program, binary()), s.env, s.dir, i, s.points, rng, func(*process) {}, s.args...))
 	}
 	if s.meanwhile != nil {
 		s.meanwhile()

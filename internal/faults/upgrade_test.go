@@ -239,7 +239,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			t.Skip("it is asked for with " + rollingEnv + ", as make test-rolling does")
 		}
 		dsn, db := database(t, "create table effects (n bigint not null)")
-		u := &upgrade{t: t, before: before, args: []string{"--store", dsn, "--lease", "600ms"}}
+		u := &upgrade{t: t, before: before, args: []string{"--store", dsn, "--lease", "2s"}}
 		upgradeUnderLoad(t, u, "  rows: { from: n, sink: { postgres: { table: effects, columns: [n] } } }\n", db)
 	})
 }
