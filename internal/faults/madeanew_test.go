@@ -72,10 +72,12 @@ func topicMadeAnew(t *testing.T, up bool) {
 	var s summary // a later one may be of a daemon that has lost its lease for a moment
 	through := func(n int64) {
 		t.Helper()
-		p.until(fmt.Sprint(n, " are through"), stuck, func() bool {
+		if !p.waitFor(stuck, func() bool {
 			s = p.summary("topics")
 			return s.Counters.Consumed >= n && s.Outputs[0].Pending == 0
-		})
+		}) {
+			t.Fatalf("%d are through: not within %v: %+v\n%s", n, stuck, s, p.log)
+		}
 	}
 	through(65)
 	if !up {
