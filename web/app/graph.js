@@ -8,6 +8,7 @@ import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
 import { Letters } from "./letters.js"
+import { Declared } from "./declared.js"
 import { Action, Buttons } from "./actions.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
@@ -72,6 +73,7 @@ const Body = ({ m, s }) => {
 		${s.shards && html`<${Shards} s=${s} />`}
 		<${WhyNot} s=${s} />
 		<${Letters} s=${s} />
+		<${Declared} s=${s} />
 		<${Firings} m=${m} s=${s} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }
