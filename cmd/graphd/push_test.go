@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 	"github.com/graphd/graphd/internal/api"
 )
 
@@ -178,6 +181,10 @@ func TestPushEnds(t *testing.T) {
 	if r := command(t.Context(), nobody.Server, "1\n", "push", "g", "a"); r.code != 69 {
 		t.Errorf("no daemon: exit %d: %s", r.code, r.stderr)
 	}
+	unsure := newPushes(t, cutOff, cutOff, cutOff)
+	if r := command(t.Context(), unsure.Server, "1\n", "push", "g", "a"); r.code != 0 || len(unsure.keys) != 2 {
+		t.Errorf("cut off from the beginning: exit %d, %d keys: %s", r.code, len(unsure.keys), r.stderr)
+	}
 	slow := func(w http.ResponseWriter) {
 		answer(w, http.StatusOK, api.PushResult{Accepted: 1, Rejected: []api.Rejection{}})
 	}
@@ -186,6 +193,40 @@ func TestPushEnds(t *testing.T) {
 	if r := command(t.Context(), lost.Server, "1\n", "push", "g", "a"); r.code != 0 ||
 		!strings.Contains(r.stderr, "with durability: journal neither happens") || len(lost.keys) != 2 {
 		t.Errorf("lost: exit %d, %d keys: %s", r.code, len(lost.keys), r.stderr)
+	}
+}
+
+// TestPushSendsWhatHasCome: events that come slowly are sent before their input ends, and one that never ends is left
+// when the command is interrupted.
+func TestPushSendsWhatHasCome(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	defer out.Close()
+	taken := make(chan string, 2)
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		taken <- string(body)
+		answer(w, http.StatusOK, api.PushResult{Accepted: 1, Durable: true, Rejected: []api.Rejection{}})
+	}))
+	defer daemon.Close()
+	var said bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		ended <- run(ctx, terminal.New(in, &said, &said, func(string) string { return "" }),
+			[]string{"push", "g", "a", "--server", daemon.URL})
+	}()
+	for _, event := range []string{"1\n", "2\n"} {
+		if _, err := io.WriteString(out, event); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-taken; got != event {
+			t.Errorf("sent %q, want %q", got, event)
+		}
+	}
+	interrupt()
+	if code := <-ended; code == 0 || !strings.Contains(said.String(), "stopped after ") {
+		t.Errorf("interrupted: exit %d: %s", code, said.String())
 	}
 }
 

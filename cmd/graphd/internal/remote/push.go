@@ -22,10 +22,6 @@ import (
 )
 
 const (
-	// A request holds this much: enough to make its cost per event small, little enough
-	// that a rejected tail or a full queue is heard of soon.
-	pushEvents = 1000
-	pushBytes  = 1 << 20
 	// maxShownRejections bounds what is printed of the rejected events of one push.
 	maxShownRejections = 20
 	// fullPause is how long to wait before a full queue is tried again; the daemon itself
@@ -42,11 +38,12 @@ func (a *Verbs) pushCmd() *cobra.Command {
 		use: "push GRAPH ACCUMULATOR [FILE|-]", short: "Push events into an accumulator",
 		long: `Push events into an accumulator, from a file or standard input: a JSON document
 a line (NDJSON), documents one after the other, or one array of them. They are
-sent in order, a thousand at a time. Rejected events are listed and the others
-go on. When the queue stays full, the push waits, or with --no-wait gives up;
-a lost connection and a daemon that starts again are waited for, and what was
-under way is sent again under its key, so that it is taken once. The push ends
-when nothing was taken for as long as --timeout says.`,
+sent in order, a thousand at a time, or what has come within a second. Rejected
+events are listed and the others go on. When the queue stays full, the push
+waits, or with --no-wait gives up; a lost connection and a daemon that starts
+again are waited for, and what was under way is sent again under its key, so
+that it is taken once. The push ends when nothing was taken for as long as
+--timeout says, and at once where no daemon is there to begin with.`,
 		check:     cobra.RangeArgs(2, 3),
 		words:     names.Parts(names.Accumulators),
 		openEnded: true,
@@ -81,9 +78,7 @@ type pusher struct {
 	graph, accumulator string
 	wait               bool
 
-	batch []pushed
-	bytes int
-	read  int // events that were read
+	batch []events.Event
 	sent  int // events that were answered
 	total api.PushResult
 	open  bool // some of what was taken is not durable yet
@@ -92,36 +87,23 @@ type pusher struct {
 	stuck string    // why the push waits, as it was said last
 	most  int       // events of a request while there is little room; 0 for no bound
 	moved time.Time // when events were last dealt with
-	// reached says that the daemon has answered, broken that a connection was lost after that.
+	// reached says that a daemon was there, broken that a connection was lost on the way.
 	reached, broken bool
-}
-
-// pushed is an event, and its place in the input, from 0.
-type pushed struct {
-	text []byte
-	at   int
 }
 
 func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 	stream := events.New(in)
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	batches := stream.Batches(reading)
 	var readErr error
-	for {
-		var event []byte
-		if event, readErr = stream.Next(); readErr != nil {
-			break
-		}
-		p.batch = append(p.batch, pushed{event, p.read})
-		p.read++
-		p.bytes += len(event)
-		if len(p.batch) < pushEvents && p.bytes < pushBytes {
-			continue
+	for readErr == nil {
+		if p.batch, readErr = batches.Next(ctx); ctx.Err() != nil {
+			return p.stopped(readErr)
 		}
 		if err := p.flush(ctx); err != nil {
 			return p.stopped(err)
 		}
-	}
-	if err := p.flush(ctx); err != nil {
-		return p.stopped(err)
 	}
 	if !errors.Is(readErr, io.EOF) {
 		p.app.Say("%s taken before it", terminal.Plural(p.total.Accepted, "event"))
@@ -157,7 +139,7 @@ func (p *pusher) flush(ctx context.Context) error {
 		}
 		p.batch = append(left, p.batch[len(few):]...)
 		if full == nil {
-			if p.most *= moreRoom; p.most >= pushEvents {
+			if p.most *= moreRoom; p.most >= events.PerBatch {
 				p.most = 0
 			}
 			continue
@@ -167,21 +149,22 @@ func (p *pusher) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	p.batch, p.bytes, p.stuck = nil, 0, ""
+	p.stuck = ""
 	return nil
 }
 
 // deal makes one request until it is known what has become of its events. Every attempt has the same key, so that the
 // daemon takes none of them twice. left are those that were not taken since there was no room, which full says.
-func (p *pusher) deal(ctx context.Context, few []pushed) (left []pushed, full *api.Problem, err error) {
-	lines := make([]byte, 0, p.bytes+len(few))
+func (p *pusher) deal(ctx context.Context, few []events.Event) (left []events.Event, full *api.Problem, err error) {
+	var lines []byte
 	for _, e := range few {
-		lines = append(append(lines, e.text...), '\n')
+		lines = append(append(lines, e.Text...), '\n')
 	}
 	options := client.PushOptions{Key: rand.Text(), NoWait: !p.wait}
 	for {
 		r, err := p.send(ctx, lines, options)
 		problem, refused := errors.AsType[*api.Problem](err)
+		_, nobody := errors.AsType[*client.Unreachable](err)
 		switch {
 		case err == nil, refused && problem.Code == api.CodeAllRejected:
 			p.add(&r, few, nil)
@@ -199,11 +182,11 @@ func (p *pusher) deal(ctx context.Context, few []pushed) (left []pushed, full *a
 			return left, problem, nil
 		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 			return nil, nil, p.late(terminal.Or(p.stuck, "the daemon does not answer"))
-		case ctx.Err() != nil || !client.MayRepeat(err) || !p.reached && !refused ||
+		case ctx.Err() != nil || !client.MayRepeat(err) || !p.reached && nobody ||
 			!p.wait && refused && problem.Status == http.StatusTooManyRequests:
 			return nil, nil, err
 		}
-		p.reached, p.broken = p.reached || refused, p.broken || !refused
+		p.reached, p.broken = true, p.broken || !refused
 		if err := p.pause(ctx, err); err != nil {
 			return nil, nil, err
 		}
@@ -293,17 +276,17 @@ func reasonOf(err error) string {
 }
 
 // noRoom is the refusal of a push that is not to wait.
-func (p *pusher) noRoom(problem *api.Problem, left []pushed) error {
+func (p *pusher) noRoom(problem *api.Problem, left []events.Event) error {
 	told := *problem
 	told.Detail = reasonOf(problem)
 	if len(left) > 0 {
-		told.Detail += fmt.Sprintf("; the first event that was not taken is number %d", left[0].at+1)
+		told.Detail += fmt.Sprintf("; the first event that was not taken is number %d", left[0].At+1)
 	}
 	return &told
 }
 
 // add counts the answer to a request in, of which the events few were dealt with, all but those that are sent again.
-func (p *pusher) add(r *api.PushResult, few []pushed, again map[int]bool) {
+func (p *pusher) add(r *api.PushResult, few []events.Event, again map[int]bool) {
 	p.reached = true
 	p.total.Accepted += r.Accepted
 	p.total.Filtered += r.Filtered
@@ -313,7 +296,7 @@ func (p *pusher) add(r *api.PushResult, few []pushed, again map[int]bool) {
 		if rejection.Index >= len(few) || again[rejection.Index] {
 			continue
 		}
-		rejection.Index = few[rejection.Index].at
+		rejection.Index = few[rejection.Index].At
 		if len(p.total.Rejected) == maxShownRejections {
 			p.lost++
 			continue
