@@ -15,9 +15,6 @@ import (
 // call. So what a stage has seen is what the state and the epochs say, always: it is sealed with
 // them, and a replay that runs them again folds again.
 
-// Staged reports whether the graph has stage inputs.
-func (c *Core) Staged() bool { return c.stages != nil }
-
 // feed folds the values of an epoch that was kept. As at an output, what ticked counts, and null is
 // no value.
 func (c *Core) feed() {
