@@ -104,7 +104,8 @@ func TestWhyWhileLettersAreOnTheirWay(t *testing.T) {
 		b := newBed(t, lasting{unwritable(&full)}, &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
-			"outputs: { o: { from: n, on_error: dead_letter, sink: { drop: {} } } }\n", "g")
+			"outputs: { o: { from: n, on_error: dead_letter, sink: { drop: {} } } }\n"+
+			"history: { keep: 5000 }\n", "g")
 		b.push("g", "a", "0")
 		time.Sleep(2 * time.Second)
 		full.Store(&errDiskFull)
@@ -129,6 +130,13 @@ func TestWhyWhileLettersAreOnTheirWay(t *testing.T) {
 		time.Sleep(time.Minute)
 		if all := fates(); !slices.Equal(all, []string{"dead_letter", "delivered", "dead_letter"}) {
 			t.Errorf("when it can: %v", all)
+		}
+		for range 3 { // as many letters as are looked through at once, and more
+			b.push("g", "a", slices.Repeat([]string{"0"}, 800)...)
+			time.Sleep(10 * time.Second)
+		}
+		if all := fates(); !slices.Equal(all, []string{"dead_letter", "delivered", "dead_letter"}) {
+			t.Errorf("behind many others: %v", all)
 		}
 	})
 }

@@ -122,7 +122,9 @@ func (d *Desk) Known(ctx context.Context, q api.LetterQuery) (page api.LetterPag
 	if err != nil {
 		return page, nil, err
 	}
-	missed = d.Graph.FlushLetters(ctx)
+	if q.Before == "" {
+		missed = d.Graph.FlushLetters(ctx)
+	}
 	page, err = d.stored(ctx, c, q)
 	return page, missed, err
 }

@@ -43,6 +43,8 @@ const (
 	mostLooked, looked = 10_000, 500
 	// mostBefore bounds those of before an epoch that are looked at for the age of what it read.
 	mostBefore = 200
+	// mostPages bounds the pages of dead letters that are looked through, each of some thousands.
+	mostPages = 5
 )
 
 // Picture is what a graph is made of; one whose declaration does not compile has none.
@@ -211,20 +213,34 @@ func detail(err error) string {
 	return err.Error()
 }
 
-// letters are the dead letters of what an epoch gave, and why there may be more on their way; "" where there are none.
+// letters are the dead letters of what an epoch gave, and why there may be more that are not known; "" where there are
+// none.
 func (a *asking) letters(ctx context.Context, f *api.FiringDetail) (all []api.DeadLetter, more string, err error) {
 	if len(f.Outputs) == 0 {
 		return nil, "", nil
 	}
-	page, missed, err := a.d.KnownLetters(ctx, a.m.Ref(), api.LetterQuery{Limit: mostBefore,
-		LetterChoice: api.LetterChoice{Stage: "sink", Where: fmt.Sprintf("epoch == %d", f.Epoch)}})
-	if missed != nil {
-		// Where a member does not answer the others have: of what its shards gave nothing is known anyway.
-		if refusal, ok := errors.AsType[*api.Error](missed); !ok || refusal.Code != api.CodeOwnerUnreachable {
-			more = detail(missed)
+	q := api.LetterQuery{Limit: mostBefore,
+		LetterChoice: api.LetterChoice{Stage: "sink", Where: fmt.Sprintf("epoch == %d", f.Epoch)}}
+	if string(f.Key) != "null" {
+		q.Key = string(f.Key)
+	}
+	for range mostPages {
+		page, missed, err := a.d.KnownLetters(ctx, a.m.Ref(), q)
+		if err != nil {
+			return nil, "", err
+		}
+		if missed != nil {
+			// Where a member does not answer the others have: of what its shards gave nothing is known anyway.
+			if refusal, ok := errors.AsType[*api.Error](missed); !ok || refusal.Code != api.CodeOwnerUnreachable {
+				more = detail(missed)
+			}
+		}
+		all = append(all, page.Items...)
+		if q.Before = page.Next; q.Before == "" {
+			return all, more, nil
 		}
 	}
-	return page.Items, more, err
+	return all, "the graph has too many dead letters to look through", nil
 }
 
 // revision is what a graph was declared as when an epoch ran: the present one for an epoch of this run, else by the
