@@ -5,6 +5,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/library"
+	"slices"
 )
 
 // Name is one name that an expression can read.
@@ -133,4 +134,22 @@ func (p *Program) Type() Type { return p.typ }
 // functions, those with a predicate, and methods, which begin with a dot.
 func Functions() []string {
 	return sortedNames(library.Names(), eval.Loops)
+}
+
+// Usage is how a call of one of [Functions] is written, such as split(text, separator[, most]); "" of another name.
+func Usage(name string) string {
+	if f := library.Table()[name]; f != nil {
+		return library.Usage(f)
+	}
+	switch {
+	case !slices.Contains(eval.Loops, name):
+		return ""
+	case name == "reduce":
+		return "reduce(list, expression[, start])"
+	case name == "count" || name == "sum":
+		return name + "(list[, predicate])"
+	case name == "sortBy":
+		return `sortBy(list, key[, "desc"])`
+	}
+	return name + "(list, predicate)"
 }

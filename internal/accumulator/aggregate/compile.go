@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -249,4 +250,14 @@ func needs(kinds []boundary.Kind) string {
 		return "numbers"
 	}
 	return "numbers, strings, times or durations"
+}
+
+// Usages are how calls of the aggregates are written, in the order of their names.
+func Usages() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(folds)) {
+		if !folds[name].Later {
+			list = append(list, folds[name].Usage)
+		}
+	}
+	return list
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
@@ -36,9 +37,10 @@ type result struct {
 	doc   *document
 	found map[string][]api.Diagnostic // by path, "" for a document that is no file
 	hints map[string][]api.Diagnostic
-	texts map[string]*text.Text // of the files that it includes
-	unit  *compile.Unit         // nil where there are mistakes
-	over  bool                  // it was given up, and says nothing
+	texts map[string]*text.Text      // of the files that it includes
+	unit  *compile.Unit              // nil where there are mistakes
+	index map[string]*language.Index // of these
+	over  bool                       // it was given up, and says nothing
 }
 
 // touched has a document checked anew, and every one that may include it.
@@ -138,6 +140,10 @@ func (s *server) checked(r *result) {
 		}
 		return
 	}
+	k := s.documents.knownOf(r.doc)
+	if k.included = r.index; r.unit != nil {
+		k.unit = r.unit
+	}
 	all := map[string][]diagnostic{}
 	for severity, found := range map[int]map[string][]api.Diagnostic{severityError: r.found, severityWarning: r.hints} {
 		for path, list := range found {
@@ -195,6 +201,12 @@ func (r *result) do(ctx context.Context, kinds *builtin.Kinds, open map[string]s
 // declaration checks a declaration with what it includes; what is open in the editor stands for the file.
 func (r *result) declaration(ctx context.Context, kinds *builtin.Kinds, open map[string]string) {
 	whole, err := makeWhole(r.doc, open, r.texts)
+	r.index = map[string]*language.Index{}
+	for path, t := range r.texts {
+		if x := language.NewIndex(t); x != nil {
+			r.index[path] = x
+		}
+	}
 	for _, path := range whole.Files {
 		r.found[path] = nil // what was told of it before is told no more
 	}

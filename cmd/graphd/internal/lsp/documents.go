@@ -37,10 +37,12 @@ type documents struct {
 	held int                  // bytes
 	// told is what each declaration that was checked has said, by the URI of the declaration and of the file.
 	told map[string]map[string][]diagnostic
+	// known is what is known of each open document, by URI.
+	known map[string]*known
 }
 
 func (d *documents) init() {
-	d.open, d.told = map[string]*document{}, map[string]map[string][]diagnostic{}
+	d.open, d.told, d.known = map[string]*document{}, map[string]map[string][]diagnostic{}, map[string]*known{}
 }
 
 // find is an open document.
@@ -113,6 +115,9 @@ func (s *server) change(p *changeParams) error {
 	changed := *doc // a check may hold the old one
 	changed.version, changed.text = p.TextDocument.Version, now
 	s.documents.held, s.documents.open[doc.uri] = held, &changed
+	if s.documents.told[testsOf(doc.uri)] != nil {
+		s.tell(testsOf(doc.uri), nil) // its tests have to run again
+	}
 	s.touched(doc.uri)
 	return nil
 }
@@ -124,6 +129,8 @@ func (s *server) close(p *documentParams) error {
 	}
 	s.documents.held -= len(doc.text.String())
 	delete(s.documents.open, doc.uri)
+	delete(s.documents.known, doc.uri)
+	s.tell(testsOf(doc.uri), nil)
 	s.checks.forget(doc.uri)
 	s.tell(doc.uri, nil)
 	s.again() // what includes it reads the file now

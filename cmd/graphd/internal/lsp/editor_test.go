@@ -209,6 +209,18 @@ func (e *editor) ask(method string, params any) said {
 	}
 }
 
+// result makes a request that has to be answered, and reads the answer.
+func (e *editor) result(method string, params, into any) {
+	e.t.Helper()
+	m := e.ask(method, params)
+	if m.Error != nil {
+		e.t.Fatalf("%s: %s", method, m.Error.Message)
+	}
+	if err := json.Unmarshal(m.Result, into); err != nil {
+		e.t.Fatalf("%s: %s: %v", method, m.Result, err)
+	}
+}
+
 func (e *editor) begin() {
 	e.t.Helper()
 	if m := e.ask("initialize", map[string]any{"capabilities": map[string]any{}}); m.Error != nil {

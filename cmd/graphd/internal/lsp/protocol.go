@@ -95,10 +95,110 @@ type capabilities struct {
 		Change    int             `json:"change"`
 		Save      map[string]bool `json:"save"`
 	} `json:"textDocumentSync"`
+	CompletionProvider struct {
+		TriggerCharacters []string `json:"triggerCharacters"`
+	} `json:"completionProvider"`
+	HoverProvider          bool            `json:"hoverProvider"`
+	DefinitionProvider     bool            `json:"definitionProvider"`
+	DocumentSymbolProvider bool            `json:"documentSymbolProvider"`
+	CodeActionProvider     map[string]any  `json:"codeActionProvider"`
+	CodeLensProvider       map[string]bool `json:"codeLensProvider"`
+	ExecuteCommandProvider map[string]any  `json:"executeCommandProvider"`
 }
 
 func capable() (c capabilities) {
 	c.TextDocumentSync.OpenClose, c.TextDocumentSync.Change = true, syncIncremental
 	c.TextDocumentSync.Save = map[string]bool{"includeText": false}
+	c.CompletionProvider.TriggerCharacters = []string{".", " "}
+	c.HoverProvider, c.DefinitionProvider, c.DocumentSymbolProvider = true, true, true
+	c.CodeActionProvider = map[string]any{"codeActionKinds": []string{"quickfix"}}
+	c.CodeLensProvider = map[string]bool{"resolveProvider": false}
+	c.ExecuteCommandProvider = map[string]any{"commands": []string{runCommand}}
 	return c
+}
+
+type positionParams struct {
+	TextDocument identifier    `json:"textDocument"`
+	Position     text.Position `json:"position"`
+}
+
+type edit struct {
+	Range text.Range `json:"range"`
+	Text  string     `json:"newText"`
+}
+
+type location struct {
+	URI   string     `json:"uri"`
+	Range text.Range `json:"range"`
+}
+
+// completion is what can be put at a place.
+type completion struct {
+	Label  string `json:"label"`
+	Kind   int    `json:"kind"`
+	Detail string `json:"detail,omitempty"`
+	About  string `json:"documentation,omitempty"`
+	Edit   edit   `json:"textEdit"`
+	Filter string `json:"filterText,omitempty"`
+}
+
+type completions struct {
+	Incomplete bool         `json:"isIncomplete"`
+	Items      []completion `json:"items"`
+}
+
+type markup struct {
+	Kind  string `json:"kind"`
+	Value string `json:"value"`
+}
+
+type hovered struct {
+	Contents markup     `json:"contents"`
+	Range    text.Range `json:"range"`
+}
+
+type symbol struct {
+	Name     string     `json:"name"`
+	Detail   string     `json:"detail,omitempty"`
+	Kind     int        `json:"kind"`
+	Range    text.Range `json:"range"`
+	Selected text.Range `json:"selectionRange"`
+	Children []symbol   `json:"children,omitempty"`
+}
+
+type actionParams struct {
+	TextDocument identifier `json:"textDocument"`
+	Context      struct {
+		Diagnostics []diagnostic `json:"diagnostics"`
+	} `json:"context"`
+}
+
+type action struct {
+	Title       string       `json:"title"`
+	Kind        string       `json:"kind"`
+	Diagnostics []diagnostic `json:"diagnostics"`
+	Preferred   bool         `json:"isPreferred"`
+	Edit        struct {
+		Changes map[string][]edit `json:"changes"`
+	} `json:"edit"`
+}
+
+type command struct {
+	Title     string   `json:"title"`
+	Command   string   `json:"command"`
+	Arguments []string `json:"arguments"`
+}
+
+type lens struct {
+	Range   text.Range `json:"range"`
+	Command command    `json:"command"`
+}
+
+type commandParams struct {
+	Command   string   `json:"command"`
+	Arguments []string `json:"arguments"`
+}
+
+type cancelParams struct {
+	ID json.RawMessage `json:"id"`
 }

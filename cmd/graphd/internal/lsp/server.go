@@ -9,8 +9,8 @@
 // # Concurrency
 //
 // Serve is joined by who calls it. It starts a goroutine that reads messages, one each time it is asked for the next,
-// and one for each check; it ends when both have. A reader that waits for an editor which says nothing is left behind
-// when the context ends: nothing but the end of the process wakes it.
+// one for each check, and one for tests that run; it ends when all have. A reader that waits for an editor which says
+// nothing is left behind when the context ends: nothing but the end of the process wakes it.
 package lsp
 
 import (
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
+	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
 	"github.com/graphd/graphd/internal/builtin"
 )
 
@@ -43,6 +44,8 @@ type server struct {
 	kinds     *builtin.Kinds
 	documents documents
 	checks    checks
+	runs      runs
+	grammar   *language.Grammar
 
 	initialized, shut bool
 	broken            error // why nothing can be written any more
@@ -62,8 +65,14 @@ func Serve(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &server{Config: c, kinds: new(builtin.Kinds)}
+	s.kinds.Keep()
+	var err error
+	if s.grammar, err = language.NewGrammar(s.kinds.Schema()); err != nil {
+		return err
+	}
 	s.documents.init()
 	defer s.checks.end()
+	defer s.runs.end()
 	reader := frame.NewReader(c.In)
 	more, read := make(chan struct{}, 1), make(chan incoming)
 	go func() {
@@ -89,7 +98,7 @@ func Serve(ctx context.Context, c Config) error {
 		case <-ctx.Done():
 			return nil
 		case in := <-read:
-			if done, err := s.take(in); done {
+			if done, err := s.take(ctx, in); done {
 				return err
 			}
 			more <- struct{}{}
@@ -99,6 +108,8 @@ func Serve(ctx context.Context, c Config) error {
 		case found := <-s.checks.done:
 			s.checked(found)
 			s.check(ctx)
+		case r := <-s.runs.done:
+			s.ran(r)
 		}
 		if s.broken != nil {
 			cancel()
@@ -108,7 +119,7 @@ func Serve(ctx context.Context, c Config) error {
 }
 
 // take takes what was read. done says that it was the last.
-func (s *server) take(in incoming) (done bool, err error) {
+func (s *server) take(ctx context.Context, in incoming) (done bool, err error) {
 	head := new(frame.HeadError)
 	switch {
 	case in.err == nil:
@@ -136,21 +147,22 @@ func (s *server) take(in incoming) (done bool, err error) {
 		}
 		return true, err
 	}
-	s.handle(&m)
+	s.handle(ctx, &m)
 	return false, nil
 }
 
 // handle carries out a request or a notification, and answers a request. A mistake of this package's ends neither the
 // server nor the document.
-func (s *server) handle(m *message) {
+func (s *server) handle(ctx context.Context, m *message) {
 	if m.Method == "" {
 		if m.Result == nil && m.Error == nil {
 			s.fail(m.ID, &failure{invalidRequest, "the message has no method"})
 		}
 		return // an answer, and nothing that waits for one
 	}
-	result, err := s.guarded(m)
+	result, err := s.guarded(ctx, m)
 	switch {
+	case errors.Is(err, errLater):
 	case m.ID == nil:
 		if err != nil && !ignorable(m.Method) {
 			s.Log.Warn("a notification was not taken", "method", m.Method, "error", err)
@@ -174,7 +186,7 @@ func (s *server) handle(m *message) {
 // ignorable are the notifications that a server need not know.
 func ignorable(method string) bool { return len(method) > 1 && method[:2] == "$/" }
 
-func (s *server) guarded(m *message) (result any, err error) {
+func (s *server) guarded(ctx context.Context, m *message) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("a request panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
@@ -194,11 +206,11 @@ func (s *server) guarded(m *message) (result any, err error) {
 	case s.shut && m.ID != nil:
 		return nil, &failure{invalidRequest, "shutdown was said; only exit can follow"}
 	}
-	return s.dispatch(m)
+	return s.dispatch(ctx, m)
 }
 
 // dispatch carries out what is said between initialize and shutdown.
-func (s *server) dispatch(m *message) (any, error) {
+func (s *server) dispatch(ctx context.Context, m *message) (any, error) {
 	switch m.Method {
 	case "initialized":
 		return nil, nil
@@ -214,12 +226,33 @@ func (s *server) dispatch(m *message) (any, error) {
 		return nil, nil
 	case "textDocument/didClose":
 		return noted(m, s.close)
+	case "textDocument/completion":
+		return asked(m, s.complete)
+	case "textDocument/hover":
+		return asked(m, s.hover)
+	case "textDocument/definition":
+		return asked(m, s.define)
+	case "textDocument/documentSymbol":
+		return asked(m, s.symbols)
+	case "textDocument/codeAction":
+		return asked(m, s.actions)
+	case "textDocument/codeLens":
+		return asked(m, s.lenses)
+	case "workspace/executeCommand":
+		return asked(m, func(p *commandParams) (any, error) { return nil, s.command(ctx, m.ID, p) })
+	case "$/cancelRequest":
+		return noted(m, s.cancel)
 	}
 	return nil, &failure{unknownMethod, fmt.Sprintf("graphd lsp does not know %s", shortened(m.Method))}
 }
 
 // noted carries out a notification with its parameters.
 func noted[P any](m *message, do func(*P) error) (any, error) {
+	return asked(m, func(p *P) (any, error) { return nil, do(p) })
+}
+
+// asked carries out a request with its parameters.
+func asked[P, R any](m *message, do func(*P) (R, error)) (any, error) {
 	var p *P
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		return nil, &failure{invalidParams, m.Method + ": " + err.Error()}
@@ -227,7 +260,7 @@ func noted[P any](m *message, do func(*P) error) (any, error) {
 	if p == nil {
 		return nil, &failure{invalidParams, m.Method + " needs parameters"}
 	}
-	return nil, do(p)
+	return do(p)
 }
 
 func (s *server) fail(id json.RawMessage, f *failure) {
