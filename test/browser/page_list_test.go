@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +106,37 @@ func TestPageHoldsSoMuch(t *testing.T) {
 	if list := strings.Split(p.now(epochs), ","); len(list) > 20 || slices.Contains(list, "300") {
 		t.Errorf("%d firings of a quarter of a MiB are listed", len(list))
 	}
+	if why := p.b.call(p.session, "HeapProfiler.collectGarbage", map[string]any{}, &struct{}{}); why != "" {
+		t.Fatal(why) // what nobody holds any more is not asked for
+	}
 	if _, heap, _ := p.costs(); heap > 40<<20 {
 		t.Errorf("the page holds %.1f MiB", heap/(1<<20))
 	}
+}
+
+// TestPageSearchesTheHistory: firings that fit are found however far back they are, at one go, and where there is none
+// the page says that it has looked at all.
+func TestPageSearchesTheHistory(t *testing.T) {
+	s := newScripted(t)
+	history := historyOf(func() int { return 1300 })
+	s.answer("/v1/graphs/g/firings", func(w http.ResponseWriter, r *http.Request) {
+		found := httptest.NewRecorder()
+		history(found, r)
+		text := found.Body.String()
+		for _, epoch := range []int{2, 7, 450} {
+			was := record(epoch)
+			text = strings.Replace(text, was, strings.Replace(was, "criteria", "force", 1), 1)
+		}
+		_, _ = w.Write([]byte(text))
+	})
+	p := start(t).open(s.URL + "/graphs/g?cause=force")
+	one := s.next()
+	one.say(`{"type":"result","id":1,"topics":[],"at":"1:2600"}`, stands(t, nil))
+	p.until("that none of those here fits", `document.querySelector("#firings").closest("section").innerText.includes(
+		"None of the 200 firings that are here fits.")`)
+	p.click("section[aria-labelledby=firings]", "Search the history")
+	p.until("those that fit", epochs+` === "450,7,2" && !document.querySelector("button.more")`)
+	p.choose("section[aria-labelledby=firings] select", "with")
+	p.until("that there is none", `document.querySelector("#firings").closest("section").innerText.includes(
+		"No firing that is kept fits.")`)
 }

@@ -28,7 +28,11 @@ export const Firings = ({ m, s }) => {
 	const all = (held ?? m.firings).rows, keyed = s.keys != null
 	const filter = ["cause", "outcome", "output", "key"].map(q => query(q)).join("\n")
 	const list = all.filter(fits), causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
-	useEffect(() => setMost(shown), [filter])
+	const turn = useRef(0), [looked, look] = useState(0) // a search ends when another is asked for, or nobody is there
+	useEffect(() => {
+		setMost(shown)
+		return () => { turn.current++ }
+	}, [filter])
 	const choice = (id, name, values) => html`<label>${name} <select value=${query(id)}
 		onChange=${event => set({ [id]: event.target.value }, true)}>
 		<option value="">all</option>${[...new Set([...values, query(id)])].filter(Boolean).map(v => html`<option value=${v}>${v}</option>`)}
@@ -38,10 +42,15 @@ export const Firings = ({ m, s }) => {
 	const more = async () => {
 		setMost(most + shown)
 		if (list.length > most + shown || !goesOn || full) return
-		const of = held ?? m.firings.copy()
+		const of = held ?? m.firings.copy(), filtered = filter.trim() !== ""
+		const asked = turn.current
 		setAsking(true)
 		try {
-			await of.more()
+			do { // on through those that do not fit, until there is something to show
+				await of.more()
+				hold(of)
+				look(of.rows.length)
+			} while (filtered && asked === turn.current && of.rows.filter(f => !f.gap && fits(f)).length < most + shown && of.older !== "" && !of.full)
 			tell("")
 		} catch (no) {
 			tell(no.message)
@@ -56,13 +65,14 @@ export const Firings = ({ m, s }) => {
 			<button aria-pressed=${held ? "true" : "false"} onClick=${() => hold(held ? null : m.firings.copy())}>
 				${held ? "Go on" + fresh : "Hold the list"}</button></div>
 		<div class="choice">
-			${choice("cause", "Cause", causes)}
+			${choice("cause", "Cause", [...new Set([...Object.keys(reasons), ...causes])])}
 			${choice("outcome", "Outcome", ["ok", "failed"])}
 			${choice("output", "Output", s.outputs.map(o => o.name))}
 			${keyed && html`<label>Key <input type="search" value=${query("key")} size="10"
 				onInput=${event => set({ key: event.target.value }, true)} /></label>`}
 		</div>
-		${list.length === 0 ? html`<p class="empty">${all.length ? "No firing that is kept fits." :
+		${list.length === 0 ? html`<p class="empty">${all.length ? goesOn && !full ? `None of the ${exact(all.filter(f => !f.gap).length)} firings that are here fits.` :
+			"No firing that is kept fits." :
 			"Nothing has fired yet: push an event, or fire it by hand with "}${!all.length && html`<code>graphd fire ${s.graph}</code>`}</p>` :
 		html`<div class="scroll" tabindex="0" role="group" aria-labelledby="firings"><table class="firings">
 			<thead><tr><th scope="col" class="number">Epoch</th><th scope="col">Time</th><th scope="col">Cause</th>
@@ -72,7 +82,9 @@ export const Firings = ({ m, s }) => {
 				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${s.shards != null} />`)}</tbody>
 		</table></div>`}
 		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
-		${(list.length > most || goesOn && !full) && html`<button class="more" disabled=${asking} onClick=${more}>Earlier ones</button>`}
+		${(list.length > most || goesOn && !full) && html`<button class="more" disabled=${asking} onClick=${more}>
+			${filter.trim() && list.length <= most ? "Search the history" : "Earlier ones"}</button>`}
+		${asking && html`<span class="dim" role="status"> ${some(looked, "firing")} looked at …</span>`}
 		${full && list.length <= most && html`<p class="dim">The list is full. <code>graphd firings ${s.graph}</code> has those before.</p>`}
 	</section>`
 }
@@ -139,7 +151,8 @@ export const Firing = ({ m, firing, graph }) => {
 	</section>`
 }
 
-const causes = {
+/** reasons are what an epoch is caused by. */
+const reasons = {
 	criteria: "the criteria were met by what had arrived", force: "somebody fired it by hand", with: "somebody fired it with " +
 		"inputs of their own", tick: "its time had come", max_wait: "what waited had waited long enough",
 	replay: "dead letters were replayed",
@@ -150,7 +163,7 @@ const Detail = ({ f, why }) => {
 	const took = Object.entries(f.cut ?? {}).filter(([, c]) => c.taken)
 	return html`
 		<p class="says">${outcome(f)} ${w ? html`<span class="sentence">${w.sentence}</span>` : html`It fired because
-			${" "}${causes[f.cause] ?? f.cause}${took.length > 0 && html`: it took${" "}
+			${" "}${reasons[f.cause] ?? f.cause}${took.length > 0 && html`: it took${" "}
 			${took.map(([name, c], i) => html`${i > 0 && ", "}<strong>${name}</strong> (${some(c.events, "event")})`)}`}.`}</p>
 		${why.trouble && html`<p class="bad" role="alert">Why it fired cannot be told: ${why.trouble}</p>`}
 		${f.error && html`<div class="notice bad"><p>${f.error}</p></div>`}
