@@ -229,10 +229,10 @@ func (c *Core) between(k *cell, i int, seq uint64) bool {
 	return false
 }
 
-// isDirect says that [Core.pickDirect] decides as the criteria do: any input fires the one
-// key there is, at once.
-func (c *Core) isDirect() bool {
-	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.cfg.Keys != nil || c.stages != nil || c.pace != nil {
+// isPlain says that any input fires its key at once, with one boundary of a queue: there is no timer that delays
+// it, and nothing that comes first.
+func (c *Core) isPlain() bool {
+	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.stages != nil || c.pace != nil {
 		return false
 	}
 	for i := range c.cfg.Inputs {
@@ -242,6 +242,10 @@ func (c *Core) isDirect() bool {
 	}
 	return true
 }
+
+// isDirect says that [Core.pickDirect] decides as the criteria do: any input fires the one
+// key there is, at once.
+func (c *Core) isDirect() bool { return c.isPlain() && c.cfg.Keys == nil }
 
 // pickDirect is pick for most graphs, in one pass over their inputs: it fills the cut when
 // something that triggers has arrived. The plain mode goes the long way instead.

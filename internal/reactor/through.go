@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
@@ -16,16 +17,8 @@ const noInput = -1
 // isShort says that a boundary which triggers fires in this graph as soon as it is admitted, where nothing waits: no
 // timer delays it, and nothing else is to come first.
 func (c *Core) isShort() bool {
-	if c.cfg.FullRecompute || c.cfg.All || c.timed || c.stages != nil || c.cfg.Journal || c.calls != nil ||
-		c.pace != nil || c.cfg.Keys != nil && c.cfg.Keys.TTL > 0 {
-		return false
-	}
-	for i := range c.cfg.Inputs {
-		if in := &c.cfg.Inputs[i]; in.Burst || in.Group != 0 || in.Table != nil {
-			return false
-		}
-	}
-	return true
+	return c.isPlain() && !c.cfg.Journal && c.calls == nil && (c.cfg.Keys == nil || c.cfg.Keys.TTL <= 0) &&
+		!slices.ContainsFunc(c.cfg.Inputs, func(in Input) bool { return in.Table != nil })
 }
 
 // Short says that nothing of the graph goes by timers and [Core.Through] may have a use.
