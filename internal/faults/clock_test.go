@@ -18,8 +18,9 @@ import (
 // the step, and no line of it is another; monotonic time and timers are as they are, as after
 // settimeofday.
 type clock struct {
-	t    *testing.T
-	path string
+	t       *testing.T
+	path    string
+	program string // the daemon that follows it
 }
 
 // steppable is a daemon whose clock can be stepped, built once.
@@ -93,8 +94,7 @@ func newClock(t *testing.T) *clock {
 	if err != nil {
 		t.Fatalf("build a daemon with another clock: %v", err)
 	}
-	t.Setenv(binaryEnv, path)
-	c := &clock{t: t, path: filepath.Join(t.TempDir(), "clock")}
+	c := &clock{t: t, path: filepath.Join(t.TempDir(), "clock"), program: path}
 	c.set(0)
 	return c
 }
@@ -113,8 +113,15 @@ func (c *clock) set(off time.Duration) {
 	}
 }
 
-// env has a daemon follow the clock.
-func (c *clock) env() []string { return []string{"GRAPHD_TEST_CLOCK=" + c.path} }
+// start is [startWith] of a daemon that follows the clock.
+func (c *clock) start(env []string, dir string, args ...string) *process {
+	c.t.Helper()
+	p, err := launchOf(c.t, c.program, append(env, "GRAPHD_TEST_CLOCK="+c.path), dir, args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
 
 // timed are graphs whose work depends on time, an event every 10 ms each: a rate limit, a grid, a
 // quiet time that does not come and so a longest wait, windows of arrival time.
@@ -216,9 +223,10 @@ func (p *process) told(stage string, names []string, stepped bool) {
 // again, killed under each: rate limits, grids, longest waits and windows of arrival time go on at
 // their pace, nothing is dropped, and the health of each graph tells the step while it lasts.
 func TestM26ClockSteps(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newClock(t)
 	dir := t.TempDir()
-	run := func() *process { return startWith(t, c.env(), dir) }
+	run := func() *process { return c.start(nil, dir) }
 	p := run()
 	var names []string
 	for _, durability := range []string{"checkpoint", "journal"} {

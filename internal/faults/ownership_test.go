@@ -71,11 +71,13 @@ func newPair(t *testing.T, lease time.Duration, clocks ...*clock) *pair {
 
 func (d *pair) start(i int) {
 	env := []string{"OUT=" + d.out(i)}
+	// Who has taken the graph keeps it: nothing moves but by what the test does.
+	args := []string{"--store", d.dsns[i], "--lease", d.lease.String(), "--rebalance-after", "1h"}
 	if d.clocks != nil {
-		env = append(env, d.clocks[i].env()...)
+		d.p[i] = d.clocks[i].start(env, d.dirs[i], args...)
+	} else {
+		d.p[i] = startWith(d.t, env, d.dirs[i], args...)
 	}
-	d.p[i] = startWith(d.t, env, d.dirs[i], "--store", d.dsns[i], "--lease", d.lease.String(),
-		"--rebalance-after", "1h") // who has taken the graph keeps it: nothing moves but by what the test does
 }
 
 // out is the file that a daemon sends to.
