@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -96,7 +97,7 @@ func TestWhyOfShards(t *testing.T) {
 		b.apply(strings.Replace(doc, "websocket: {}", "drop: {}", 1), "g")
 		b.push("g", "a", events(0, 40)...)
 		time.Sleep(3 * time.Second)
-		shards := map[int]bool{}
+		shards, first := map[int]bool{}, ""
 		for n := range 30 {
 			key := fmt.Sprintf(`"k%d"`, n)
 			w := b.why(api.WhyQuery{Key: key})
@@ -110,7 +111,9 @@ func TestWhyOfShards(t *testing.T) {
 			if by := b.why(api.WhyQuery{Epoch: &w.Epoch, Shard: &w.Shard}); string(by.Key) != key {
 				t.Fatalf("of epoch %d/%d: %s", w.Shard, w.Epoch, by.Key)
 			}
-			shards[w.Shard] = true
+			if shards[w.Shard] = true; w.Shard == 0 {
+				first = key
+			}
 		}
 		if len(shards) != 4 {
 			t.Errorf("the keys are in %v", slices.Sorted(maps.Keys(shards)))
@@ -126,6 +129,18 @@ func TestWhyOfShards(t *testing.T) {
 		none := b.whyNot(api.WhyNotQuery{Key: `"k35"`})
 		if none.Now[0].Code != "key_unknown" || none.Now[0].Shard != 0 && !shards[none.Now[0].Shard] {
 			t.Errorf("of a key that was kept back: %+v", none.Now)
+		}
+		got.set(func([]sink.Message) error { return errors.New("connection refused") })
+		b.push("g", "a", fmt.Sprintf(`{"id":%s,"x":1}`, first))
+		time.Sleep(time.Second)
+		for n := range 30 { // the sink of one shard is in trouble, and not what the others gave
+			key, want := fmt.Sprintf(`"k%d"`, n), "delivered"
+			if key == first {
+				want = "pending"
+			}
+			if o := b.why(api.WhyQuery{Key: key}).Outputs[0]; o.Fate != want {
+				t.Errorf("of %s: %+v, want %s", key, o, want)
+			}
 		}
 	})
 }

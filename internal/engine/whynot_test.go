@@ -76,7 +76,10 @@ var ofCriteria = []silence{
 			b.t.Fatal(err)
 		}
 		b.push("g", "a", "1")
-	}, code: "paused", says: "paused by Ada", first: true},
+	}, code: "paused", says: "paused by Ada", none: "something to fire on", first: true},
+	{name: "secrets of a guard", doc: "vars: { least: 5 }\naccumulators: { a: { strategy: sequential } }\nreactor: { " +
+		"guard: a > vars.least }\nnodes: { n: { expr: a } }" + drops, do: pushed("a", "3"), code: "guard_false",
+		first: true, has: func(b *api.Because) bool { return len(b.Values) == 1 && string(b.Values["a"]) == "3" }},
 	{name: "nothing", doc: "accumulators: { a: {} }\nnodes: { n: { expr: a } }" + drops, do: pushed("a", "1"),
 		code: "nothing_new", says: "the newest epoch, 1, gave values", first: true},
 	{name: "silent input", doc: "accumulators: { a: {} }\nnodes: { n: { expr: a } }" + drops, do: func(*bed) {},
