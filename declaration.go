@@ -72,7 +72,7 @@ func compiled(kinds *builtin.Kinds, doc *assembly.Document, name string) (*Decla
 func (d *Declaration) Name() string { return d.unit.Spec.Name }
 
 // PlanJSON is the compiled plan: byte-identical for identical declarations (M14).
-func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.Plan.JSON() }
+func (d *Declaration) PlanJSON() ([]byte, error) { return d.unit.PlanJSON() }
 
 // ClockBy says in words what the graph's time goes by: the times of which inputs, or the arrival of events.
 func (d *Declaration) ClockBy() string { return words.ClockBy(d.unit.Spec) }

@@ -35,6 +35,12 @@ const (
 	startGarbage = 24 << 20
 	// startLooks is how often it is looked at how much is kept.
 	startLooks = 200 * time.Millisecond
+	// startSettles is for how long after a daemon is ready its graphs come to rest, and what they keep from then on is
+	// made. That lies among what requests throw away, and each piece of it holds a page of that: so until the daemon
+	// gives back what it does not use, there is less garbage than later on, settlePercent. To keep to what holds
+	// before would cost a large daemon too much that has events to catch up with.
+	startSettles  = 10 * time.Second
+	settlePercent = 20
 )
 
 // startPercentFor is how much garbage there may be beside so many bytes.
@@ -51,8 +57,8 @@ func kept() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// spare has garbage collected more often until ready is closed or ctx is done, unless the environment says how often;
-// done returns when it has been set back.
+// spare has garbage collected more often until the daemon has settled after ready was closed, or ctx is done, unless
+// the environment says how often; done returns when it has been set back.
 func spare(ctx context.Context, ready <-chan struct{}, getenv func(string) string) (done func()) {
 	if getenv("GOGC") != "" {
 		return func() {}
@@ -65,14 +71,20 @@ func spare(ctx context.Context, ready <-chan struct{}, getenv func(string) strin
 	back.Go(func() {
 		defer debug.SetGCPercent(was)
 		defer looks.Stop()
+		var settled <-chan time.Time
+		least := startLeast
 		for {
 			select {
 			case <-looks.C:
-				if next := startPercentFor(kept()); next < percent {
+				if next := max(least, startPercentFor(kept())); next < percent {
 					percent = next
 					debug.SetGCPercent(percent)
 				}
 			case <-ready:
+				ready, settled, least = nil, time.After(startSettles), settlePercent
+				percent = max(percent, settlePercent)
+				debug.SetGCPercent(percent)
+			case <-settled:
 				return
 			case <-ctx.Done():
 				return

@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime/debug"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // The ballast is left out where it could do harm: under a small limit, or against the
@@ -39,8 +41,23 @@ func TestSpare(t *testing.T) {
 	}
 	close(ready)
 	if done(); percent() != 100 {
-		t.Error("it stays when the daemon is ready")
+		t.Error("it stays when the daemon ends")
 	}
+	synctest.Test(t, func(t *testing.T) {
+		ready := make(chan struct{})
+		done := spare(t.Context(), ready, unset)
+		defer done()
+		close(ready)
+		time.Sleep(startSettles - time.Second)
+		if synctest.Wait(); percent() == 100 {
+			t.Error("it does not last until what a start has made has come to rest")
+		}
+		debug.SetGCPercent(startPercent)
+		time.Sleep(2 * time.Second)
+		if synctest.Wait(); percent() != 100 {
+			t.Error("it stays when the daemon has settled")
+		}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if spare(ctx, nil, unset)(); percent() != 100 {

@@ -38,7 +38,7 @@ func parsed(t *testing.T, k *Kinds, text []byte, file string) *compile.Unit {
 
 func planOf(t *testing.T, u *compile.Unit) string {
 	t.Helper()
-	text, err := u.Plan.JSON()
+	text, err := u.PlanJSON()
 	if err != nil {
 		t.Fatal(err)
 	}

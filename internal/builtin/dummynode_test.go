@@ -170,7 +170,7 @@ func TestNodeKindIsItsFolderAndOneLine(t *testing.T) {
 		}
 	})
 	t.Run("plan", func(t *testing.T) {
-		text, err := one.Plan.JSON()
+		text, err := one.PlanJSON()
 		if err != nil || !strings.Contains(string(text), `{"name":"size","kind":"scale","rank":0,"priority":"normal",`+
 			`"event":false,"on_error":"fail_epoch","type":"string","routes":["much","little"]}`) {
 			t.Errorf("got %s, %v", text, err)

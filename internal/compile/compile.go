@@ -44,9 +44,12 @@ type Unit struct {
 // Of is the unit of a graph that differs from u's in its name, its file and its tenant alone; all else is shared.
 func (u *Unit) Of(g *spec.Graph) *Unit {
 	of := *u
-	of.Spec, of.Plan, of.like = g, u.Plan.Of(g.Name, g.Hash), u
+	of.Spec, of.like = g, u
 	return &of
 }
+
+// PlanJSON is the plan as it is shown.
+func (u *Unit) PlanJSON() ([]byte, error) { return u.Plan.JSON(u.Spec.Name, u.Spec.Hash) }
 
 // Options is how to compile. The zero Options are what a daemon wants.
 type Options struct {
@@ -122,7 +125,7 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		diags = append(diags, ds...)
 		u.Programs[i] = p
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Joins: joinNames(a), JoinedBy: a.JoinedBy,
-			Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(&g.Reactor),
+			Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(g.Reactor),
 			AsOf: a.Folding().AsOf}
 		if p != nil {
 			inputs[i].Type = u.InputType(i)
@@ -181,8 +184,8 @@ func (u *Unit) describe() spec.Diagnostics {
 		in := reactor.Input{
 			Name: a.Name, LateTo: a.Folding().Own.Name, Lateness: a.Folding().Lateness,
 			Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
-			Triggers:   a.Triggers(&g.Reactor),
-			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(&g.Reactor),
+			Triggers:   a.Triggers(g.Reactor),
+			Alone:      a.From != "" && g.Reactor.When == "all" && a.Triggers(g.Reactor),
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
 			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
@@ -212,7 +215,7 @@ func (u *Unit) Inputs() []reactor.Input { return u.inputs }
 // Reactor is the configuration of the graph's reactor, but for what the store decides
 // (ID, Instance, Incarnation, Fence) and the clock (Mono).
 func (u *Unit) Reactor() reactor.Config {
-	g, r := u.Spec, &u.Spec.Reactor
+	g, r := u.Spec, u.Spec.Reactor
 	outputs := make([]string, len(g.Outputs))
 	for i := range g.Outputs {
 		outputs[i] = g.Outputs[i].Name

@@ -108,7 +108,7 @@ func (l *linter) accumulators() {
 		a := &l.g.Accumulators[i]
 		if !l.used[a.Name] {
 			text := "nothing that comes out rests on %s; remove it, or read it"
-			if a.Triggers(&l.g.Reactor) {
+			if a.Triggers(l.g.Reactor) {
 				text = "%s fires the graph, but nothing that comes out rests on its value; remove it, or read it"
 			}
 			l.add(a.Pos, CodeUnusedInput, text, a.Name)
@@ -118,7 +118,7 @@ func (l *linter) accumulators() {
 			l.found = append(l.found, declared.Remarks(fold.Place{Place: at, Accumulator: a})...)
 		}
 		l.key(a)
-		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(&l.g.Reactor) && a.Owner == "" && !a.Fed() {
+		if l.g.EventClock() && a.Time.IsZero() && a.Triggers(l.g.Reactor) && a.Owner == "" && !a.Fed() {
 			l.add(a.Pos, CodeMixedClock, "%s has no time and the graph goes by the times of events: what comes of it "+
 				"happens whenever it comes; give it a time, make it passive, or write clock: arrival", a.Name)
 		}
@@ -165,7 +165,7 @@ func (l *linter) reactor() {
 	for i := range l.g.Accumulators {
 		a := &l.g.Accumulators[i]
 		switch {
-		case a.SyncGroup != "" || a.From != "" || !a.Triggers(&l.g.Reactor):
+		case a.SyncGroup != "" || a.From != "" || !a.Triggers(l.g.Reactor):
 		case a.Strategy == "latest":
 			newest = a
 		case queued == nil:
@@ -206,7 +206,7 @@ func (l *linter) reactor() {
 // zip looks for inputs that wait for each other without end: in a graph without keys they fill, and
 // in one with keys what is alone in its key waits until that goes.
 func (l *linter) zip() {
-	r := &l.g.Reactor
+	r := l.g.Reactor
 	if r.When != "all" || r.MaxWait > 0 || l.g.Keyed() && r.TTL > 0 {
 		return
 	}

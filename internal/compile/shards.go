@@ -139,7 +139,7 @@ var readsEpoch = regexp.MustCompile(`\bepoch\b`)
 // OneCore says why the shards of a bounded run are run as one; "" when they run beside each other. What it names
 // would be told otherwise by several than by one, in value or in order.
 func (u *Unit) OneCore() string {
-	g, r := u.Spec, &u.Spec.Reactor
+	g, r := u.Spec, u.Spec.Reactor
 	waits := r.When == "all" || !r.Guard.IsZero() || r.Debounce > 0 || r.RateLimit > 0 || r.Every > 0
 	switch {
 	case g.Durability.OnFailure == "halt":

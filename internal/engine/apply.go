@@ -101,7 +101,7 @@ func (e *Engine) rehearse(g api.Ref, p *proposal, res *api.ApplyResult) error {
 	if refused := e.feeds.Check(g, p.unit.Spec, p.Sees); refused != nil {
 		return api.Invalid(refused)
 	}
-	plan, err := p.unit.Plan.JSON()
+	plan, err := p.unit.PlanJSON()
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}

@@ -15,7 +15,6 @@ import (
 // build makes the plan of a compilation without mistakes.
 func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	p := &Plan{
-		name: c.g.Name, hash: c.g.Hash,
 		inputs:    slices.Clone(c.inputs),
 		triggers:  triggersOf(c.g, c.inputs),
 		outputs:   outputs,
@@ -53,7 +52,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	}
 	c.addLoops(p, position, links)
 	c.addLanes(p, order)
-	p.addEpochBudget(&c.g.Reactor)
+	p.addEpochBudget(c.g.Reactor)
 	p.link(links)
 	if g != nil {
 		p.addGuard(g)

@@ -74,7 +74,7 @@ func TestPlanJSONIsStable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("testdata", "market_maker.plan.json")
 	for range 100 {
-		raw, err := compileMarketMaker(t).JSON()
+		raw, err := compileMarketMaker(t).JSON("market_maker", "c0ffee")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestWrongReferences(t *testing.T) {
 		return n
 	}
 	choice := spec.Node{Name: "r", Kind: "route", Config: always("true")}
-	for want, g := range map[string]*spec.Graph{
+	for want, g := range map[string]spec.Graph{
 		spec.CodeUnknownName:        {Nodes: []spec.Node{node("n", "1", "nobody")}},
 		spec.CodeUnknownName + "  ": {Nodes: []spec.Node{node("n", "1", "a")}},
 		spec.CodeNotARoute:          {Nodes: []spec.Node{node("m", "1", ""), node("n", "1", "m.yes")}},
@@ -274,13 +274,14 @@ func TestWrongReferences(t *testing.T) {
 		spec.CodeUnknownName + " ":  {Outputs: []spec.Output{{Name: "o", From: "nobody"}}},
 		codeNotANode + " ":          {Outputs: []spec.Output{{Name: "o", From: "vars"}}},
 	} {
-		_, diagnostics := Compile(g, []Input{{Name: "a"}}, nodetest.Nodes())
+		g.Reactor = &spec.Reactor{}
+		_, diagnostics := Compile(&g, []Input{{Name: "a"}}, nodetest.Nodes())
 		if len(diagnostics) != 1 || diagnostics[0].Code != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", diagnostics, want)
 		}
 	}
 	// What could not be read is passed over when something else is wrong.
-	g := &spec.Graph{Nodes: []spec.Node{node("n", "", ""), node("m", "n + nobody", "")}}
+	g := &spec.Graph{Reactor: &spec.Reactor{}, Nodes: []spec.Node{node("n", "", ""), node("m", "n + nobody", "")}}
 	if _, diagnostics := Compile(g, nil, nodetest.Nodes()); len(diagnostics) != 1 ||
 		diagnostics[0].Code != expression.CodeUnknownName {
 		t.Errorf("got %v, want one unknown_name", diagnostics)
@@ -306,7 +307,8 @@ func FuzzCompile(f *testing.F) {
 			n = spec.Node{Name: "n", Kind: "route", Config: always(text), OnError: "skip"}
 		}
 		m := spec.Node{Name: "m", Kind: "expr", Config: expr.Declared{Expr: spec.Expr{Text: "b ?? 0"}}}
-		g := &spec.Graph{Nodes: []spec.Node{n, m}, Vars: []spec.Var{{Name: "y", Value: int64(2)}}}
+		g := &spec.Graph{Reactor: &spec.Reactor{}, Nodes: []spec.Node{n, m},
+			Vars: []spec.Var{{Name: "y", Value: int64(2)}}}
 		inputs := []Input{{Name: "a"}, {Name: "b"}}
 		p, diagnostics := Compile(g, inputs, nodetest.Nodes())
 		if (p == nil) != (len(diagnostics) > 0) {

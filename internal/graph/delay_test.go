@@ -132,7 +132,7 @@ func TestDelayNeedsAStrategy(t *testing.T) {
 func TestDelayInThePlan(t *testing.T) {
 	t.Parallel()
 	h := start(t, "a*", "nodes: { n: { expr: '(m ?? 0) + a', delay: [m] }, m: { expr: n } }")
-	raw, err := h.plan.JSON()
+	raw, err := h.plan.JSON("g", "")
 	if err != nil {
 		t.Fatal(err)
 	}

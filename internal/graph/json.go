@@ -93,12 +93,13 @@ type outputJSON struct {
 	EmitNull bool     `json:"emit_null,omitempty"`
 }
 
-// JSON is the plan: inputs and outputs in declaration order, nodes in plan order,
-// edges by the node they lead to. Equal declarations give equal bytes. Expressions
-// and constants are not in it, so that no secret can be.
-func (p *Plan) JSON() ([]byte, error) {
+// JSON is the plan of the graph with this name and this hash of its declaration:
+// inputs and outputs in declaration order, nodes in plan order, edges by the node
+// they lead to. Equal declarations give equal bytes. Expressions and constants are
+// not in it, so that no secret can be.
+func (p *Plan) JSON(name, hash string) ([]byte, error) {
 	doc := planJSON{
-		Format: planFormat, Graph: p.name, Declaration: p.hash, Shards: p.shards,
+		Format: planFormat, Graph: name, Declaration: hash, Shards: p.shards,
 		Inputs: make([]inputJSON, len(p.inputs)), Nodes: make([]nodeJSON, len(p.nodes)),
 		Edges: append([]edge{}, p.edges...), Outputs: make([]outputJSON, len(p.outputs)),
 	}
@@ -142,7 +143,7 @@ func (p *Plan) JSON() ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(doc); err != nil {
-		return nil, fmt.Errorf("encode plan of graph %s: %w", p.name, err)
+		return nil, fmt.Errorf("encode plan of graph %s: %w", name, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -230,7 +230,7 @@ nodes:
 	if want := []string{"zl", "yl", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	raw, err := h.plan.JSON()
+	raw, err := h.plan.JSON("g", "")
 	if err != nil {
 		t.Fatal(err)
 	}

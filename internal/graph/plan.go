@@ -93,17 +93,17 @@ type edge struct {
 }
 
 // Plan is a compiled graph. It is immutable once [Plan.Bind] has been called for
-// its inputs, and then safe for concurrent use with distinct states and results.
+// its inputs, and then safe for concurrent use with distinct states and results. It does not know
+// its graph's name: graphs that differ in that alone have one.
 type Plan struct {
-	name, hash string
-	shards     int // 0 where there is one
-	inputs     []Input
-	triggers   []bool
-	nodes      []Node
-	outputs    []Output
-	cuts       *cuts.Layout // nil where none is put out
-	edges      []edge
-	guard      *guard
+	shards   int // 0 where there is one
+	inputs   []Input
+	triggers []bool
+	nodes    []Node
+	outputs  []Output
+	cuts     *cuts.Layout // nil where none is put out
+	edges    []edge
+	guard    *guard
 
 	steps     []step
 	loops     []loop // in the order of their nodes
@@ -147,13 +147,6 @@ type inputReads struct {
 type boundProgram struct {
 	program *expression.Program
 	name    int
-}
-
-// Of is the plan of a graph that differs from p's in its name alone; all else is shared.
-func (p *Plan) Of(name, hash string) *Plan {
-	of := *p
-	of.name, of.hash = name, hash
-	return &of
 }
 
 // Inputs are the inputs in declaration order. The slice is the plan's: read only.
@@ -214,7 +207,7 @@ func triggersOf(g *spec.Graph, inputs []Input) []bool {
 	for i, in := range inputs {
 		for a := range g.Accumulators {
 			if g.Accumulators[a].Name == in.Name {
-				triggers[i] = g.Accumulators[a].Triggers(&g.Reactor)
+				triggers[i] = g.Accumulators[a].Triggers(g.Reactor)
 			}
 		}
 	}

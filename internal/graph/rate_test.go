@@ -77,7 +77,7 @@ func TestM23NodesOfALaneRunAtItsTicks(t *testing.T) {
 	h.e.Ticks = 3
 	h.fire().want("one ran 6; two ran 7; sum ran 13").emits("o=6")
 	h.fire().want("one ran 6; two ran 7; sum ran 13").emits("o=6") // it rests on events: each run counts
-	text, err := h.plan.JSON()
+	text, err := h.plan.JSON("g", "")
 	if err != nil || !strings.Contains(string(text),
 		`"rates":[{"name":"slow","nodes":["one"],"period":"10s","overrun_policy":"drop_tick"},`) {
 		t.Errorf("the plan says %s, %v", text, err)

@@ -39,7 +39,7 @@ func TestM9StrategyNeeded(t *testing.T) {
 		for i := range g.Accumulators {
 			a := &g.Accumulators[i]
 			inputs = append(inputs, Input{
-				Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(&g.Reactor),
+				Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(g.Reactor),
 			})
 		}
 		_, diagnostics := Compile(g, inputs, nodetest.Nodes())

@@ -68,7 +68,7 @@ func (c cache) clone() cache {
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
-		Rand: rand.New(rand.NewPCG(seed, 1)), decl: &spec.Graph{Name: "random"},
+		Rand: rand.New(rand.NewPCG(seed, 1)), decl: &spec.Graph{Name: "random", Reactor: &spec.Reactor{}},
 		g: &oracleGraph{event: map[string]bool{}, nodes: map[string]*oracleNode{}},
 		r: &Result{}, shuffled: &Result{}, cells: map[int][]byte{},
 	}

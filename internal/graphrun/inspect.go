@@ -60,7 +60,7 @@ func (g *Graph) Plan() (json.RawMessage, error) {
 		_, err := g.running()
 		return nil, err
 	}
-	return g.unit.Plan.JSON()
+	return g.unit.PlanJSON()
 }
 
 // State is the cache, flags, queues and node values as they are now, of one key where the

@@ -75,7 +75,7 @@ func testConfig(t testing.TB, doc string, opts ...option) Config {
 	for i := range g.Accumulators {
 		a := &g.Accumulators[i]
 		inputs = append(inputs, graph.Input{Name: a.Name, Type: expression.Any(), Event: a.Strategy != "latest"})
-		in := Input{Name: a.Name, Triggers: a.Triggers(&g.Reactor), Sequential: a.Strategy == "sequential",
+		in := Input{Name: a.Name, Triggers: a.Triggers(g.Reactor), Sequential: a.Strategy == "sequential",
 			Burst: a.Strategy == "burst", Identity: a.Kind}
 		if a.SyncGroup != "" {
 			in.Group = 1 + int(a.SyncGroup[0])

@@ -61,7 +61,7 @@ func newWorker(ctx context.Context, f *Front, u *compile.Unit, number int, start
 	}
 	w.g.Tap, w.g.Interrupt, w.g.Calls = w, ctx.Err, f.cfg.Calls
 	w.g.Core().OnHanded(w.handed)
-	if r := &u.Spec.Reactor; r.TTL > 0 && r.OnEvict == "dead_letter" {
+	if r := u.Spec.Reactor; r.TTL > 0 && r.OnEvict == "dead_letter" {
 		w.labels.arrivals = true
 		w.g.Core().OnExpiry(w.expired)
 	}

@@ -67,7 +67,7 @@ func (g *Graph) canonical() *meaning.Tree {
 		addAccumulator(accumulators, &g.Accumulators[i])
 	}
 	r := t.Branch("reactor")
-	addReactor(r, &g.Reactor)
+	addReactor(r, g.Reactor)
 	if g.Keyed() {
 		addKeys(r, g.Reactor.Keys)
 		r.Span("ttl", g.Reactor.TTL)

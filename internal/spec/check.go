@@ -229,7 +229,7 @@ func (d *draft) checkGroups() {
 
 // checkMaxWait checks that there is a wait to bound.
 func (d *draft) checkMaxWait() {
-	r := &d.Reactor
+	r := d.Reactor
 	if r.MaxWait > 0 && r.When != "all" && r.Debounce == 0 {
 		v := d.links.maxWait
 		d.Report(v.Here(), decode.CodeNoEffect, "",

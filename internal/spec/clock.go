@@ -35,7 +35,7 @@ func (g *Graph) EventClock() bool {
 // timed reports whether an input that triggers declares the times of its events.
 func (g *Graph) timed() bool {
 	return slices.ContainsFunc(g.Accumulators, func(a Accumulator) bool {
-		return !a.Time.IsZero() && a.From == "" && (a.Triggers(&g.Reactor) || a.JoinedBy != "")
+		return !a.Time.IsZero() && a.From == "" && (a.Triggers(g.Reactor) || a.JoinedBy != "")
 	})
 }
 
@@ -78,7 +78,7 @@ func (d *draft) toEventClock() string {
 func (d *draft) checkTimed(at value, table string) {
 	for i := range d.Accumulators {
 		a := &d.Accumulators[i]
-		if a.Time.IsZero() && !a.Fed() && a.Owner == "" && a.Triggers(&d.Reactor) {
+		if a.Time.IsZero() && !a.Fed() && a.Owner == "" && a.Triggers(d.Reactor) {
 			d.Report(at.Here(), decode.CodeMissingField, "", "as_of: event looks rows of %s up as of the event that "+
 				"fires, and %s has no time: give it one, or leave as_of out to look up the newest rows",
 				decode.Quote(table), decode.Quote(a.Name))

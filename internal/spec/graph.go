@@ -34,7 +34,7 @@ const (
 func defaultGraph(file string) *Graph {
 	g := &Graph{
 		File: file,
-		Reactor: Reactor{
+		Reactor: &Reactor{
 			Pos:           Pos{Line: 1, Column: 1, Path: "reactor"},
 			When:          criteria.Default(),
 			Strategy:      strategies.Default(),

@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 			TimeUnit: "ms",
 			Strategy: "latest", Capacity: 1024, CapacityBytes: 8 << 20,
 		}},
-		Reactor: spec.Reactor{
+		Reactor: &spec.Reactor{
 			When: "any", Strategy: "latest", WarmTimeout: 30 * time.Second, OnWarmTimeout: "fire_anyway",
 			EpochTimeout: 30 * time.Second, MaxKeys: 10_000_000, Shards: 1, MaxWaiting: 1024,
 			MaxWaitingBytes: 256 << 20,
@@ -167,7 +167,7 @@ func TestEverything(t *testing.T) {
 			Kind: "passthrough", TimeUnit: "ms", Global: true, HasDefault: true, Strategy: "latest", Capacity: 1024,
 			CapacityBytes: 8 << 20,
 		}},
-		Reactor: spec.Reactor{
+		Reactor: &spec.Reactor{
 			When: "all", Names: []string{"pushed", "posted"}, Strategy: "latest", Guard: spec.Expr{
 				Text: "pushed.x > 0",
 			},
@@ -295,7 +295,7 @@ func TestStrategies(t *testing.T) {
 		var got []string
 		unsaid := ""
 		for _, a := range g.Accumulators {
-			if got = append(got, a.Strategy); a.Unsaid(&g.Reactor) {
+			if got = append(got, a.Strategy); a.Unsaid(g.Reactor) {
 				unsaid += a.Name
 			}
 		}

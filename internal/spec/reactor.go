@@ -72,7 +72,7 @@ var reactorFields = []decode.Field[draft]{
 func readReactor(d *decoder, v value, g *draft) {
 	g.Reactor.Pos = v.Whole().Pos()
 	got, _ := decode.Object(d, v, "the reactor", reactorFields, g)
-	switch r := &g.Reactor; {
+	switch r := g.Reactor; {
 	case r.Budget > 0 && r.OnOverrun == "":
 		r.OnOverrun = onOverruns.Default()
 	case got["on_overrun"].Given() && !got["budget"].Given():

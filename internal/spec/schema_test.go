@@ -157,7 +157,7 @@ func TestSchemaHasTheDefaultsOfTheDecoder(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	a, r := &g.Accumulators[0], &g.Reactor
+	a, r := &g.Accumulators[0], g.Reactor
 	defs := definitions(t)
 	for place, want := range map[string]any{
 		"accumulator.capacity":       a.Capacity,

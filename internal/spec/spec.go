@@ -74,7 +74,7 @@ type Graph struct {
 	Vars         []Var
 	VarsUnread   bool // there are more, whose values could not be read, which has been told
 	Accumulators []Accumulator
-	Reactor      Reactor
+	Reactor      *Reactor // never nil in what was parsed
 	Nodes        []Node
 	Lanes        []Lane
 	Loops        []Loop

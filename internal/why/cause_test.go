@@ -50,7 +50,7 @@ func TestWhatMadeAnEpochRun(t *testing.T) {
 	} {
 		p, x := onePicture(t), facts()
 		p.spec.Accumulators = append(p.spec.Accumulators, spec.Accumulator{Name: "c"})
-		p.spec.Reactor = tt.reactor
+		p.spec.Reactor = &tt.reactor
 		x.Firing.Cause, x.Firing.Lanes, x.Firing.Cut = tt.cause, tt.lanes, map[string]api.CutInput{}
 		for _, name := range tt.taken {
 			x.Firing.Cut[name] = api.CutInput{Taken: true}

@@ -91,7 +91,7 @@ func (p *Picture) Output(name string) error {
 // triggers are the inputs that may fire the graph.
 func (p *Picture) triggers() (names []string) {
 	for i := range p.spec.Accumulators {
-		if a := &p.spec.Accumulators[i]; a.Triggers(&p.spec.Reactor) {
+		if a := &p.spec.Accumulators[i]; a.Triggers(p.spec.Reactor) {
 			names = append(names, a.Name)
 		}
 	}

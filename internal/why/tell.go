@@ -93,7 +93,7 @@ func (p *Picture) taken(f *api.FiringDetail) (taken, missing []string) {
 
 // cause puts into words what made an epoch run.
 func (p *Picture) cause(f *api.FiringDetail) api.Reason {
-	r, detail := &p.spec.Reactor, ""
+	r, detail := p.spec.Reactor, ""
 	taken, missing := p.taken(f)
 	switch f.Cause {
 	case "criteria":
@@ -136,7 +136,7 @@ func (p *Picture) cause(f *api.FiringDetail) api.Reason {
 
 // timers are what may have delayed an epoch.
 func (p *Picture) timers() string {
-	r, said := &p.spec.Reactor, []string{}
+	r, said := p.spec.Reactor, []string{}
 	for _, t := range []struct {
 		name string
 		d    time.Duration

@@ -55,10 +55,13 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 
 // shared is what a run shares with the shard's other runs.
 func (s *Shard) shared() *life.Graph {
-	host := s.host.Host
-	host.Log = s.log()
+	host := &s.host.Host
+	if s.cfg.Of > 1 {
+		own := *host // for its log, which names the shard
+		own.Log, host = s.log(), &own
+	}
 	return &life.Graph{
-		Host: &host, Ref: s.ref, ID: s.ID(), Unit: s.cfg.Unit, Shards: s.cfg.Of,
+		Host: host, Ref: s.ref, ID: s.ID(), Unit: s.cfg.Unit, Shards: s.cfg.Of,
 		Mailboxes: s.cfg.Mailboxes, Readers: s.cfg.Readers, Hub: s.cfg.Hub, Restarts: s.cfg.Restarts,
 		Record: s.Record, Held: s.isHeld, StopTime: s.stopTime,
 		Published: s.cfg.Changed,

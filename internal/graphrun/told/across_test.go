@@ -11,7 +11,8 @@ import (
 // which is furthest behind; a position is told where all shards have it.
 func TestM49LagOfAllProcesses(t *testing.T) {
 	t.Parallel()
-	g := &spec.Graph{Accumulators: []spec.Accumulator{{Name: "own", Partitioned: "murmur2"}, {Name: "all"}}}
+	g := &spec.Graph{Reactor: &spec.Reactor{},
+		Accumulators: []spec.Accumulator{{Name: "own", Partitioned: "murmur2"}, {Name: "all"}}}
 	shard := func(own, all int64, at string, read int64) api.GraphSummary {
 		return api.GraphSummary{Health: "live", Cost: api.Cost{EventBytes: read, MemoryBytes: 5},
 			Accumulators: []api.AccumulatorSummary{{Lag: &own, Position: at}, {Lag: &all, Position: "t/0@7"}}}

@@ -10,7 +10,8 @@ import (
 // M48: late events of a graph are those of all its shards; of a global input, which each of them has, the first one's.
 func TestM48LateEventsOfShardsAreASum(t *testing.T) {
 	t.Parallel()
-	g := &spec.Graph{Accumulators: []spec.Accumulator{{Name: "own"}, {Name: "all", Global: true}}}
+	g := &spec.Graph{Reactor: &spec.Reactor{},
+		Accumulators: []spec.Accumulator{{Name: "own"}, {Name: "all", Global: true}}}
 	var shards []api.GraphSummary
 	for n := range int64(3) {
 		shards = append(shards, api.GraphSummary{Health: "live", Accumulators: []api.AccumulatorSummary{

@@ -23,7 +23,8 @@ func (a *astray) Misplaced(i int) (misplaced, events int64) { return a.counts.Of
 // like others. What was there before the run, or long before, does not count.
 func TestM49MisplacedKeysAreNotWell(t *testing.T) {
 	t.Parallel()
-	k := &Known{Spec: &spec.Graph{Accumulators: []spec.Accumulator{{Name: "a", Partitioned: "murmur2"}}}}
+	k := &Known{Spec: &spec.Graph{Reactor: &spec.Reactor{},
+		Accumulators: []spec.Accumulator{{Name: "a", Partitioned: "murmur2"}}}}
 	for _, c := range []struct {
 		what     string
 		samples  [][2]int64 // misplaced and received, behind the run's beginning

@@ -168,7 +168,7 @@ func (k *Known) declared(i int) api.AccumulatorSummary {
 	}
 	return api.AccumulatorSummary{
 		Name: a.Name, Kind: a.Kind, Source: source, From: from, Strategy: a.Strategy,
-		Triggers: a.Triggers(&k.Spec.Reactor),
+		Triggers: a.Triggers(k.Spec.Reactor),
 		Health:   string(accumulator.Starting), Capacity: a.Capacity, CapacityBytes: a.CapacityBytes,
 	}
 }

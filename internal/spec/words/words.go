@@ -24,7 +24,7 @@ func ClockBy(g *spec.Graph) string {
 		case a.Fed() || a.Owner != "":
 		case !a.Time.IsZero():
 			timed = append(timed, a.Name)
-		case a.Triggers(&g.Reactor):
+		case a.Triggers(g.Reactor):
 			arbitrary = append(arbitrary, a.Name)
 		}
 	}
@@ -42,7 +42,7 @@ func WithoutTime(g *spec.Graph) (words []string) {
 	if slices.ContainsFunc(g.Accumulators, func(a spec.Accumulator) bool { return !a.Time.IsZero() }) {
 		return nil
 	}
-	r := &g.Reactor
+	r := g.Reactor
 	for _, w := range [...]struct {
 		name string
 		of   time.Duration
