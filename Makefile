@@ -146,15 +146,17 @@ bench-compare: ## Compare W1 to W3 with graphd as it was at BASE=revision
 	$(GO) run ./bench -base $(BASE) $(if $(QUICK),-quick)
 
 # Built without the profile that is there, so that the new one does not depend on it, and in PGO_WORK, for a profile names
-# the files that ran. Before a release; about two minutes.
+# the files that ran. Before a release; some minutes. Joins are run less often than the rest, for they take longer.
 PGO_WORK ?= /tmp/graphd-pgo
 pgo: ## Record where the time goes in W1 to W4, for the compiler, in deploy/release/graphd.pgo
 	$(GO) test -c -trimpath -o $(PGO_WORK)/bench.test ./bench
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(PGO_WORK)/graphd ./cmd/graphd
-	GOGC=800 $(PGO_WORK)/bench.test -test.run '^$$' -test.bench Run/ -test.benchtime 12x \
+	GOGC=800 $(PGO_WORK)/bench.test -test.run '^$$' -test.bench 'Run/w[123]' -test.benchtime 12x \
 	  -test.cpuprofile $(PGO_WORK)/run.pprof
+	GOGC=800 $(PGO_WORK)/bench.test -test.run '^$$' -test.bench Run/w5 -test.benchtime 2x \
+	  -test.cpuprofile $(PGO_WORK)/join.pprof
 	$(GO) run ./bench -graphd $(PGO_WORK)/graphd -n 1 -seconds 10 -profiles $(PGO_WORK) w4 w4b
-	$(GO) tool pprof -proto $(PGO_WORK)/run.pprof $(PGO_WORK)/live-2000.pprof $(PGO_WORK)/live-10000.pprof \
+	$(GO) tool pprof -proto $(PGO_WORK)/run.pprof $(PGO_WORK)/join.pprof $(PGO_WORK)/live-2000.pprof $(PGO_WORK)/live-10000.pprof \
 	  $(PGO_WORK)/live-40000.pprof > deploy/release/graphd.pgo
 
 fuzz: ## Every fuzz target for 20 seconds
