@@ -34,7 +34,7 @@ const treePlan = `{"nodes":[{"name":"big"},{"name":"pick","routes":["x","y"]},{"
 
 func tree(t *testing.T) *Picture {
 	t.Helper()
-	g := &spec.Graph{Accumulators: []spec.Accumulator{{Name: "a"}, {Name: "b"}},
+	g := &spec.Graph{Reactor: &spec.Reactor{}, Accumulators: []spec.Accumulator{{Name: "a"}, {Name: "b"}},
 		Outputs: []spec.Output{{Name: "o"}, {Name: "i"}, {Name: "r"}}}
 	for _, name := range []string{"big", "pick", "low", "high", "both", "either", "other", "sum", "last"} {
 		g.Nodes = append(g.Nodes, spec.Node{Name: name, AfterAll: name == "both"})

@@ -17,6 +17,7 @@ const onePlan = `{"nodes":[{"name":"n","kind":"expr"}],"edges":[{"from":"a","to"
 func onePicture(t *testing.T) *Picture {
 	t.Helper()
 	p, err := Of("g", &spec.Graph{
+		Reactor:      &spec.Reactor{},
 		Accumulators: []spec.Accumulator{{Name: "a"}, {Name: "b", Passive: true, HasDefault: true, Default: int64(5)}},
 		Nodes:        []spec.Node{{Name: "n", Kind: "expr"}}, Outputs: []spec.Output{{Name: "o", From: "n"}},
 	}, []byte(onePlan))
