@@ -136,6 +136,17 @@ func (d *Declaration) fileInputs() []string {
 	return names
 }
 
+// Sides are the inputs that a run can be given files for and joins pair.
+func (d *Declaration) Sides() []string {
+	var names []string
+	for i := range d.unit.Spec.Accumulators {
+		if a := &d.unit.Spec.Accumulators[i]; a.JoinedBy != "" && !a.Fed() {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
 // OutputNames are the graph's outputs, in declaration order.
 func (d *Declaration) OutputNames() []string {
 	var names []string

@@ -72,7 +72,13 @@ func (r *runTeller) run(ctx context.Context, d *graphd.Declaration, c graphd.Run
 	if err != nil {
 		return ended(ctx, err)
 	}
-	return r.tell(&s, time.Since(began), cpuTime()-cpu)
+	var none []string
+	for _, name := range d.Sides() {
+		if c.Inputs[name] == "" {
+			none = append(none, name)
+		}
+	}
+	return r.tell(&s, none, time.Since(began), cpuTime()-cpu)
 }
 
 // createLetters makes the file of --dead-letters, which must be none of the run's others.
@@ -113,11 +119,16 @@ func (r *runTeller) letter(l graphd.RunDeadLetter) error {
 	return nil
 }
 
-// tell says what the run came to.
-func (r *runTeller) tell(s *graphd.RunStats, took, cpu time.Duration) error {
+// tell says what the run came to. none are the sides of joins that were given no file.
+func (r *runTeller) tell(s *graphd.RunStats, none []string, took, cpu time.Duration) error {
 	asJSON := !r.lines && r.t.Format == terminal.FormatJSON
 	if !asJSON {
 		r.tellLosses(s)
+		if len(none) > 0 {
+			r.t.Say("graphd: nothing has a partner in %s, of which there were no events: give files with "+
+				"--input %s=PATH",
+				strings.Join(none, ", "), none[0])
+		}
 		if len(s.MadeUpTime) > 0 {
 			r.t.Say("graphd: no input has a time, so their events are taken a millisecond apart, and %s went by that: "+
 				"give the inputs a time", strings.Join(s.MadeUpTime, ", "))

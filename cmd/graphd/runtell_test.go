@@ -57,3 +57,28 @@ func TestRunTellsOfMadeUpTime(t *testing.T) {
 		}
 	}
 }
+
+// A run says of a join that a side was given no events, for what has found no partner looks like an answer.
+func TestRunTellsOfOneSide(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "paid.yaml")
+	doc := "graph: paid\naccumulators:\n  orders: { time: event.at }\n  payments: { time: event.at }\n" +
+		"  rates: { strategy: latest }\n" +
+		"  paid: { join: { left: orders, right: payments, on: order, within: 1m, type: left } }\n" +
+		"nodes: { n: { expr: '{ \"paid\": paid.matched, \"rate\": rates }' } }\n" +
+		"outputs: { o: { from: n, sink: { stdout: {} } } }\n"
+	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := `{"order":1,"at":"2026-01-01T00:00:00Z"}`
+	const want = "graphd: nothing has a partner in payments, of which there were no events: give files with --input " +
+		"payments=PATH\n"
+	server := newDaemon(t).Server
+	if r := command(t.Context(), server, in, "run", path, "--input", "orders=-"); r.code != 0 || r.stderr != want {
+		t.Errorf("one side: got %+v, want %q", r, want)
+	}
+	r := command(t.Context(), server, in, "run", path, "--input", "orders=-", "--input", "payments="+os.DevNull)
+	if r.code != 0 || r.stderr != "" {
+		t.Errorf("both sides: got %+v", r)
+	}
+}
