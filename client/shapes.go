@@ -30,6 +30,8 @@ type (
 	AccumulatorDetail = api.AccumulatorDetail
 	// OutputSummary is an output as it is now.
 	OutputSummary = api.OutputSummary
+	// Follower is a graph that follows an output.
+	Follower = api.Follower
 	// NodeCalls is what a node that calls out has asked for.
 	NodeCalls = api.NodeCalls
 	// KeysSummary is how many keys a graph has, and what they take.

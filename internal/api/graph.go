@@ -142,6 +142,8 @@ type OutputSummary struct {
 	// RefusedSince are the values that became dead letters since then.
 	RefusedSince int64    `json:"refused_since,omitempty"`
 	Stopped      *Stopped `json:"stopped,omitempty"` // while an operator has it stopped
+	// Followers are the graphs that follow an output which is kept for them, by name; left out where nobody does.
+	Followers []Follower `json:"followers,omitempty"`
 }
 
 // GaveUp reports whether nothing waits and the last values have become dead letters.

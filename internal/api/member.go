@@ -65,6 +65,9 @@ type Missing struct {
 // Narrow leaves of a list what may be seen: a daemon that runs nothing else is not missing.
 func (l *GraphList) Narrow(sees func(graph string) bool) {
 	l.Items = slices.DeleteFunc(l.Items, func(g GraphSummary) bool { return !sees(g.Graph) })
+	for i := range l.Items {
+		l.Items[i] = l.Items[i].Narrowed(sees)
+	}
 	l.Missing = slices.DeleteFunc(l.Missing, func(m Missing) bool {
 		return !slices.ContainsFunc(m.Graphs, sees)
 	})

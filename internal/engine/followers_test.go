@@ -156,3 +156,56 @@ func TestM11FollowedOutputsAreNotStoppedAlone(t *testing.T) {
 		}
 	})
 }
+
+// M46: the summary of a leader tells who follows each output, and how many values each does not have in a checkpoint:
+// those of one that runs, of one that is paused, and after a start.
+func TestM46ALeaderTellsWhoFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		store := memstore.New()
+		b := followBed(t, store, x, y)
+		defer func() { b.close() }()
+		told := func() string {
+			var list []string
+			for _, f := range b.summary("lead").Outputs[0].Followers {
+				behind := "?"
+				if f.Behind != nil {
+					behind = fmt.Sprint(*f.Behind)
+				}
+				list = append(list, f.Graph+"."+f.Accumulator+" "+behind)
+			}
+			return strings.Join(list, ", ")
+		}
+		want := func(want string) {
+			t.Helper()
+			if got := told(); got != want {
+				t.Errorf("%q follow, want %q", got, want)
+			}
+		}
+		b.apply(lead, "lead")
+		want("")
+		for _, name := range []string{"y", "x"} {
+			b.apply(fmt.Sprintf(follows, name, ""), name)
+		}
+		want("x.cut 0, y.cut 0")
+		b.leads(1, 5)
+		time.Sleep(5 * time.Second)
+		want("x.cut 0, y.cut 0")
+		if _, err := b.e.StopPart(t.Context(), api.Ref{Tenant: "default", Name: "y"}, api.Part{Accumulator: "cut"},
+			"ann"); err != nil {
+			t.Fatal(err)
+		}
+		b.leads(6, 12)
+		time.Sleep(5 * time.Second)
+		want("x.cut 0, y.cut 7")
+		b.close()
+		b = followBed(t, store, x, y)
+		time.Sleep(5 * time.Second)
+		want("x.cut 0, y.cut 7")
+		if err := b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: "y"}, true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		want("x.cut 0")
+	})
+}

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -242,5 +243,30 @@ func (w *Links) Readers(g api.Ref) (list []Reader) {
 			list = append(list, r)
 		}
 	}
+	return list
+}
+
+// Following tells who follows an output by what is declared, and how many of its values each does not have in a
+// checkpoint. pending are those that wait for one at least.
+func (w *Links) Following(from api.Ref, output string, pending int64) (list []api.Follower) {
+	of := outputOf{from, output}
+	ends := w.followers(of)
+	if len(ends) == 0 {
+		return nil
+	}
+	k := w.keptOf(of)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, to := range ends {
+		f := api.Follower{Graph: to.Graph.Name, Accumulator: to.Accumulator}
+		if k.by != nil && (pending == 0 || k.stream != "") {
+			// After a start nobody has said yet what it has; it has all that does not wait.
+			f.Behind = new(min(pending, max(0, k.last-k.durable[to])))
+		}
+		list = append(list, f)
+	}
+	slices.SortFunc(list, func(a, b api.Follower) int {
+		return cmp.Or(cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.Accumulator, b.Accumulator))
+	})
 	return list
 }

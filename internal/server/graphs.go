@@ -86,7 +86,7 @@ func (s *Server) answerSummary(w http.ResponseWriter, r *request, summary api.Gr
 		return
 	}
 	w.Header().Set("ETag", wire.ETag(summary.Revision))
-	s.answer(w, r, http.StatusOK, summary)
+	s.answer(w, r, http.StatusOK, summary.Narrowed(r.who.Sees))
 }
 
 // applyGraph answers PUT /v1/graphs/{graph}.
@@ -107,6 +107,9 @@ func (s *Server) answerApplied(w http.ResponseWriter, r *request, result *api.Ap
 	}
 	if !result.DryRun {
 		w.Header().Set("ETag", wire.ETag(result.Revision))
+	}
+	if result.Graph != nil {
+		result.Graph = new(result.Graph.Narrowed(r.who.Sees))
 	}
 	s.answer(w, r, status, result)
 }

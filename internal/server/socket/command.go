@@ -85,11 +85,11 @@ func getState(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
 }
 
 func pause(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
-	return e.c.h.ctl.Pause(ctx, e.ref, e.who.Subject)
+	return e.seen(e.c.h.ctl.Pause(ctx, e.ref, e.who.Subject))
 }
 
 func resume(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
-	return e.c.h.ctl.Resume(ctx, e.ref, e.who.Subject)
+	return e.seen(e.c.h.ctl.Resume(ctx, e.ref, e.who.Subject))
 }
 
 func step(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
@@ -101,11 +101,16 @@ func step(ctx context.Context, e *watchEndpoint, f *frame) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.c.h.ctl.Step(ctx, e.ref, n)
+	return e.seen(e.c.h.ctl.Step(ctx, e.ref, n))
 }
 
 func drain(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {
-	return e.c.h.ctl.Drain(ctx, e.ref)
+	return e.seen(e.c.h.ctl.Drain(ctx, e.ref))
+}
+
+// seen is what the caller may see of a summary.
+func (e *watchEndpoint) seen(sum api.GraphSummary, err error) (any, error) {
+	return sum.Narrowed(e.who.Sees), err
 }
 
 func takeCheckpoint(ctx context.Context, e *watchEndpoint, _ *frame) (any, error) {

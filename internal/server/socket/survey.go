@@ -88,7 +88,8 @@ func (s *survey) found() *api.Frame {
 	if s.ref.Name != "" {
 		s.was, s.is = s.is, nil
 		at := s.was.at
-		return &api.Frame{Type: topicSummary, Graph: s.ref.Name, Summary: s.was.graph, LookedAt: &at}
+		told := s.was.graph.Narrowed(s.sees)
+		return &api.Frame{Type: topicSummary, Graph: s.ref.Name, Summary: &told, LookedAt: &at}
 	}
 	var before []row
 	if s.was != nil {

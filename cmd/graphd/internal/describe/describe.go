@@ -122,7 +122,7 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 		outs.Row(o.Name, o.From, o.Sink, o.Path, terminal.Number(o.Emitted), terminal.Number(o.Filtered),
 			terminal.Number(o.Pending), terminal.Number(o.Failed), term.Clip(trouble, 60))
 	}
-	for _, t := range []*terminal.Table{accs, calls(term, g), outs} {
+	for _, t := range []*terminal.Table{accs, calls(term, g), outs, followers(g)} {
 		if err := term.Section(t); err != nil {
 			return err
 		}
@@ -131,6 +131,21 @@ func Graph(term *terminal.Terminal, g *api.GraphSummary) error {
 		return nil
 	}
 	return Shards(term, g.Shards)
+}
+
+// followers are the graphs that follow outputs, a line each.
+func followers(g *api.GraphSummary) *terminal.Table {
+	t := terminal.NewTable("OUTPUT", "FOLLOWED BY", "ACCUMULATOR", "BEHIND").Numbers(3)
+	for i := range g.Outputs {
+		for _, f := range g.Outputs[i].Followers {
+			behind := "-"
+			if f.Behind != nil {
+				behind = terminal.Number(*f.Behind)
+			}
+			t.Row(g.Outputs[i].Name, f.Graph, f.Accumulator, behind)
+		}
+	}
+	return t
 }
 
 // calls are what nodes have called, a line for each that calls out.

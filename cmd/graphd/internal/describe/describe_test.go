@@ -138,3 +138,23 @@ func TestLateEventsAreTold(t *testing.T) {
 		t.Errorf("got %q, want %q in\n%s", got, want, shown)
 	}
 }
+
+// M46: of an output that graphs follow it is told who does, and how far each is behind, as far as that is known.
+func TestM46FollowersAreListed(t *testing.T) {
+	t.Parallel()
+	term, shown := screen()
+	if err := Graph(term, &api.GraphSummary{Graph: "desk", Outputs: []api.OutputSummary{{Name: "cuts",
+		Followers: []api.Follower{{Graph: "risk", Accumulator: "cut", Behind: new(int64(7))},
+			{Graph: "worth", Accumulator: "in"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for line := range strings.Lines(shown.String()) {
+		words = append(words, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{"OUTPUT FOLLOWED BY ACCUMULATOR BEHIND", "cuts risk cut 7", "cuts worth in -"} {
+		if !slices.Contains(words, want) {
+			t.Errorf("no line %q in\n%s", want, shown)
+		}
+	}
+}
