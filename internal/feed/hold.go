@@ -246,9 +246,17 @@ func (w *Links) Readers(g api.Ref) (list []Reader) {
 	return list
 }
 
-// Following tells who follows an output by what is declared, and how many of its values each does not have in a
+// Tell has the summary of a graph tell who follows its outputs.
+func (w *Links) Tell(from api.Ref, s *api.GraphSummary) {
+	for i := range s.Outputs {
+		o := &s.Outputs[i]
+		o.Followers = w.following(from, o.Name, o.Pending)
+	}
+}
+
+// following tells who follows an output by what is declared, and how many of its values each does not have in a
 // checkpoint. pending are those that wait for one at least.
-func (w *Links) Following(from api.Ref, output string, pending int64) (list []api.Follower) {
+func (w *Links) following(from api.Ref, output string, pending int64) (list []api.Follower) {
 	of := outputOf{from, output}
 	ends := w.followers(of)
 	if len(ends) == 0 {

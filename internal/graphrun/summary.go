@@ -29,13 +29,7 @@ func (g *Graph) summaryOf(shards []*lives.Shard) api.GraphSummary {
 // noted is a summary of the graph with what none of its shards knows: who follows it, and that its keys are not dealt
 // as declared.
 func (g *Graph) noted(s api.GraphSummary) api.GraphSummary {
-	if g.unit != nil {
-		for i := range g.unit.Spec.Outputs {
-			if o := &s.Outputs[i]; g.unit.Spec.Outputs[i].Sink.Target().Followers() {
-				o.Followers = g.host.Feeds.Following(g.ref, o.Name, o.Pending)
-			}
-		}
-	}
+	g.host.Feeds.Tell(g.ref, &s)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.kept != "" && api.Severity(s.Health) <= api.Severity(string(reactor.HealthDegraded)) && s.HealthReason == nil {

@@ -52,11 +52,11 @@ func HoldsUp(o *api.OutputSummary) *api.Reason {
 }
 
 // failing names an output whose deliveries fail, or have ended in dead letters, beside a health that has no
-// reason of its own: the graph fires, and that an output is away is no fault of its.
+// reason of its own: the graph fires, and that an output is away is no fault of its, and keeps none from starting.
 func failing(s *api.GraphSummary) {
 	for i := range s.Outputs {
 		o := &s.Outputs[i]
-		if s.HealthReason != nil || o.FailingSince == nil {
+		if s.HealthReason != nil || o.FailingSince == nil || s.Health == string(reactor.HealthStarting) {
 			continue
 		}
 		code := "output_failing"
