@@ -164,6 +164,7 @@ func (u *unit) step(p *Plan, position []int, file string) step {
 	}
 	s.program = u.kind.Compile(u.decl.Config, kind.Parts{
 		Programs: u.programs(), Inputs: u.reads(p, position), File: file, Retry: u.decl.Retry,
+		GoesOn: s.onError == skip || s.onError == lastGood,
 	})
 	_, s.foreign = s.program.(kind.Foreign)
 	_, s.calls = s.program.(kind.Caller)

@@ -48,6 +48,8 @@ type Parts struct {
 	File string
 	// Retry is how a call is tried again; the zero Retry is not at all.
 	Retry spec.Retry
+	// GoesOn says that the node's on_error has the epoch go on where it fails, and that nothing is lost by that.
+	GoesOn bool
 }
 
 // Read is a value that a node reads by its name.

@@ -1,6 +1,7 @@
 package webcall
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -11,9 +12,10 @@ type breaker struct {
 	cfg Breaker
 
 	mu     sync.Mutex
-	failed int       // in a row
-	until  time.Time // zero while it is closed
-	trial  bool      // one is on its way
+	failed int           // in a row
+	until  time.Time     // zero while it is closed
+	trial  bool          // one is on its way
+	ended  chan struct{} // closed when that or a call has changed something; nil while nobody waits
 }
 
 // begin says whether a call may be made: open is that it may not. trial says that others wait for how it ends.
@@ -43,6 +45,7 @@ func (b *breaker) end(now time.Time, trial, failed, givenUp bool) {
 	if trial {
 		b.trial = false
 	}
+	before := b.until
 	switch {
 	case givenUp:
 	case !failed:
@@ -52,6 +55,33 @@ func (b *breaker) end(now time.Time, trial, failed, givenUp bool) {
 			b.until = now.Add(b.cfg.Open)
 		}
 	}
+	if b.ended != nil && (trial || !b.until.Equal(before)) {
+		close(b.ended)
+		b.ended = nil
+	}
+}
+
+// wait waits until it may be otherwise: until a trial may be made, or what is on its way has ended and made it so.
+func (b *breaker) wait(ctx context.Context) error {
+	b.mu.Lock()
+	if b.ended == nil {
+		b.ended = make(chan struct{})
+	}
+	ended := b.ended
+	timer := time.NewTimer(time.Until(b.until))
+	due := timer.C
+	if b.trial {
+		due = nil
+	}
+	b.mu.Unlock()
+	defer timer.Stop()
+	select {
+	case <-due:
+	case <-ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 func (b *breaker) isOpen(now time.Time) bool {

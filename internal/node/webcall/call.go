@@ -35,6 +35,7 @@ const (
 type call struct {
 	cfg      Declared
 	retry    spec.Retry
+	patient  bool // it waits for its breaker
 	guard    *outbound.Guard
 	base     *url.URL
 	schema   *eventschema.Schema // of an answer's body; nil for none
@@ -49,6 +50,7 @@ var _ kind.Caller = (*call)(nil)
 func newCall(c Declared, parts kind.Parts, guard *outbound.Guard) *call {
 	e := &call{cfg: c, retry: parts.Retry, guard: guard, programs: parts.Programs, path: -1, body: -1,
 		cache: -1}
+	e.patient = parts.Retry != (spec.Retry{}) && !parts.GoesOn
 	e.base, _ = url.Parse(c.URL) // the decoder has looked at it, and the check at the schema
 	e.schema, _ = c.schema()
 	next := 0

@@ -273,64 +273,6 @@ func TestFailedInARow(t *testing.T) {
 	}
 }
 
-// A breaker lets nothing through behind so many failures, then one for all.
-func TestBreaker(t *testing.T) {
-	b := breaker{cfg: Breaker{Failures: 3, Open: time.Minute}}
-	now := time.Unix(0, 0)
-	fails := func(want string) {
-		t.Helper()
-		trial, open := b.begin(now)
-		if got := fmt.Sprint(trial, " ", open); got != want {
-			t.Errorf("trial and open are %s, want %s", got, want)
-		}
-		if !open {
-			b.end(now, trial, true, false)
-		}
-	}
-	fails("false false")
-	fails("false false")
-	_, _ = b.begin(now)
-	b.end(now, false, false, false) // one that succeeds has it count anew
-	fails("false false")
-	fails("false false")
-	fails("false false")
-	fails("false true")
-	now = now.Add(time.Minute)
-	fails("true false") // the trial fails, and it is open again
-	fails("false true")
-	now = now.Add(time.Minute)
-	trial, _ := b.begin(now)
-	if _, open := b.begin(now); !trial || !open || !b.isOpen(now.Add(-time.Second)) {
-		t.Error("beside a trial there is another")
-	}
-	b.end(now, trial, false, true) // nobody knows
-	trial, _ = b.begin(now)
-	b.end(now, trial, false, false)
-	if trial, open := b.begin(now); trial || open || b.isOpen(now) {
-		t.Error("it is not closed after a trial that was answered")
-	}
-}
-
-// While the breaker is open the server is not asked.
-func TestOpenBreaker(t *testing.T) {
-	var asked atomic.Int64
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		w.WriteHeader(http.StatusInternalServerError)
-	})
-	e := compile(t, Declared{URL: url, Breaker: Breaker{Failures: 2, Open: time.Hour}}, spec.Retry{})
-	client := open(t, e)
-	for n, want := range []string{"http_500", "http_500", CodeOpen, CodeOpen} {
-		if _, err := ask(t, e, client, 1); codeOf(err) != want {
-			t.Errorf("call %d: %v, want %s", n+1, err, want)
-		}
-	}
-	if told := client.Told(); asked.Load() != 2 || !told.Open || told.Calls != 4 || told.Failed != 4 || told.Row != 2 ||
-		!strings.Contains(told.Trouble, "500") {
-		t.Errorf("asked %d times: %+v", asked.Load(), told)
-	}
-}
-
 // An answer is remembered by its key, for a while of engine time and up to a bound; errors are not.
 func TestCache(t *testing.T) {
 	var asked atomic.Int64

@@ -69,7 +69,8 @@ func (c *client) Call(ctx context.Context, r *kind.Request) (kind.Answer, error)
 	return a, err
 }
 
-// ask tries until there is an answer, it is not worth trying again, or ctx has ended.
+// ask tries until there is an answer, it is not worth trying again, or ctx has ended. Where a failure would cost the
+// events of the epoch and there is retry, an open breaker is waited for: it spares the server, and not the events.
 func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) {
 	pause := pauses(c.retry)
 	retrying := 0
@@ -78,8 +79,21 @@ func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) 
 		c.told.Retrying -= retrying
 		c.mu.Unlock()
 	}()
+	waits := func() {
+		c.mu.Lock()
+		c.told.Retrying += 1 - retrying
+		retrying = 1
+		c.mu.Unlock()
+	}
 	for tries := 1; ; tries++ {
 		trial, open := c.breaker.begin(time.Now())
+		for open && c.patient {
+			waits()
+			if err := c.breaker.wait(ctx); err != nil {
+				return kind.Answer{}, err
+			}
+			trial, open = c.breaker.begin(time.Now())
+		}
 		if open {
 			a := kind.Answer{Code: CodeOpen, Text: fmt.Sprintf("%s was not called: its last calls failed, and it is "+
 				"tried again in %s at most", c.base.Host, c.cfg.Breaker.Open)}
@@ -97,9 +111,8 @@ func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) 
 			c.tell(&a, took, !c.isAnswer(a.Status) || a.Code != "", again)
 			return a, nil
 		}
+		waits()
 		c.mu.Lock()
-		c.told.Retrying += 1 - retrying
-		retrying = 1
 		c.told.Row++
 		c.told.Retries++
 		c.told.Seconds += took.Seconds()

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -132,7 +133,12 @@ var (
 
 	fields = []decode.Field[Declared]{
 		{Name: "url", Alone: true, Also: []string{"endpoint", "address"}, Need: true,
-			Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.URL = d.URL(v, "http", "https") }},
+			Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+				if c.URL = d.URL(v, "http", "https"); strings.ContainsAny(c.URL, "{}") {
+					d.Report(v.Here(), decode.CodeBadValue, "", "braces in a url stand for nothing, for it is "+
+						"the same in every call; give what differs as path or query, as in path: '[\"users\", a.id]'")
+				}
+			}},
 		{Name: "method", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { d.Pick(v, methods, &c.Method) }},
 		{Name: "headers", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Headers = d.Headers(v) }},
 		{Name: "path", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Path = d.Expr(v) }},
