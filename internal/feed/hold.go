@@ -180,7 +180,8 @@ func (h *holder) Deliver(ctx context.Context, batch []sink.Message) error {
 		case <-next:
 		case <-changed:
 		case <-timer.C:
-			return fmt.Errorf("the graph %q, which follows, has not made it durable; see how it is", behind.Graph.Name)
+			return fmt.Errorf("the graph %[1]q, which follows, has not made it durable; graphd describe %[1]s says "+
+				"what keeps it, and graphd resume %[1]s has it go on where it is paused", behind.Graph.Name)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

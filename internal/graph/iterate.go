@@ -87,12 +87,25 @@ type looper struct {
 	before []boundary.Value // the values as of the iteration before
 }
 
+// longLoop is the iteration from which on it is told that a loop runs: one that ends sooner holds nobody up.
+const longLoop = 256
+
 // run goes through the iterations of a loop. Of r it reads what is final.
 func (x *looper) run(r *Result, l *loop) {
 	x.begin(r, l)
+	x.turn(r, l)
+	if x.iterations >= longLoop && r.foreign != nil {
+		r.foreign(-1)
+	}
+}
+
+// turn iterates until the loop has ended.
+func (x *looper) turn(r *Result, l *loop) {
 	began := r.timeOf(l.budget)
 	for {
-		x.iterations++
+		if x.iterations++; x.iterations == longLoop && r.foreign != nil {
+			r.foreign(l.first)
+		}
 		x.env.Iteration = int64(x.iterations)
 		copy(x.before, x.values)
 		if x.iterate(r, l); x.ended == Broken {

@@ -159,6 +159,26 @@ nodes:
 	h.set("a", 7).fire().want("done ran 8")
 }
 
+// M25: a loop that iterates for long is told of while it does, as its first node.
+func TestALongLoopIsToldOf(t *testing.T) {
+	t.Parallel()
+	h := start(t, "a*", "loops: { l: { nodes: [x, y], max_iterations: 1000, until: x > a } }\nnodes:\n"+
+		"  first: { expr: a }\n  x: { expr: '(y ?? first) + 1' }\n  y: { expr: x }\n")
+	var told []int
+	h.e.Foreign = func(node int) { told = append(told, node) }
+	h.set("a", 2).fire().want("x ran 3")
+	if told != nil {
+		t.Errorf("of one that ends soon: %v", told)
+	}
+	h2 := start(t, "a*", "loops: { l: { nodes: [x, y], max_iterations: 1000, until: x > 500 } }\nnodes:\n"+
+		"  first: { expr: a }\n  x: { expr: '(y ?? first) + 1' }\n  y: { expr: x }\n")
+	h2.e.Foreign = h.e.Foreign
+	h2.set("a", 2).fire().want("x ran 501")
+	if want := []int{h2.nodes["x"], -1}; !slices.Equal(told, want) {
+		t.Errorf("got %v, want %v", told, want)
+	}
+}
+
 // M25: an epoch is ended between iterations too.
 func TestLoopIsInterrupted(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,8 @@ type Epoch struct {
 	// Clock, in nanoseconds, measures how long nodes take; every [Run] asks it. nil:
 	// durations stay zero.
 	Clock func() int64
-	// Foreign is told the node whose code may not come back, and -1 after it, by whoever evaluates it. nil: nobody.
+	// Foreign is told the node whose code may not come back, or the first of a loop that has iterated for long, and -1
+	// after it, by whoever evaluates it. nil: nobody.
 	Foreign func(node int)
 	// Answer is the answer to what a node asks for; ok is false when there is none yet. It is kept as it is until
 	// the epoch has ended. nil: there never is one. [Plan.Run] alone heeds it.

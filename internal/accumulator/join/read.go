@@ -42,7 +42,7 @@ func readDeclared(d *decode.Decoder, v decode.Value, c *Declared) {
 		return
 	}
 	if _, ok := d.Exclusive(got, "what an event is joined with", []string{"within", "tumbling"}); !ok && !meant(v) {
-		d.Missing(v, "within", "join")
+		d.MissingEither(v, "within", "tumbling", "join")
 	}
 }
 

@@ -24,7 +24,9 @@ func (e *Env) Charge(at Site, n int) bool {
 	if e.work += n; e.work <= maxWork {
 		return true
 	}
-	e.Fail(at, rules.CodeLimitExceeded, "the expression does too much work for one evaluation")
+	e.Fail(at, rules.CodeLimitExceeded, "the expression does too much work for one evaluation: it may look at "+
+		"16,777,216 elements, each counted once for every part of what looks at it; let it look at fewer, or share "+
+		"them out over several nodes")
 	return false
 }
 

@@ -17,7 +17,8 @@ func (r *Run) Routes() []reactor.Route { return r.Reactor.Core.Config().Routes }
 // Shard is the number of the shard that is run.
 func (r *Run) Shard() int { return r.g.ID.Shard }
 
-// Running is the node that runs somebody else's code now, or in a pool, or that was given up in one.
+// Running is the node that runs somebody else's code now, or in a pool, or that was given up in one; or the first of a
+// loop that has iterated for long.
 func (r *Run) Running() (runs told.Running) {
 	nodes := r.g.Unit.Plan.Nodes()
 	if i, since, lost := r.Reactor.Hands.Running(); i >= 0 {
@@ -25,6 +26,9 @@ func (r *Run) Running() (runs told.Running) {
 	}
 	if i := r.foreign.node.Load(); i > 0 && !runs.Lost {
 		runs = told.Running{Node: nodes[i-1].Name, Since: time.Unix(0, r.foreign.since.Load())}
+		if l := nodes[i-1].Loop; l != "" {
+			runs.Node += " of the loop " + l
+		}
 	}
 	return runs
 }

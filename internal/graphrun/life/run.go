@@ -196,8 +196,8 @@ func stuckOnly(err error) error {
 // flush waits until the writers have delivered what is queued.
 func (r *Run) flush(ctx context.Context) {
 	if err := r.flushed.WaitContext(ctx); err != nil {
-		r.g.Log.Warn("sinks were not flushed in time; what is pending is delivered no more", "graph", r.g.Ref.Name,
-			"tenant", r.g.Ref.Tenant, "err", err)
+		r.g.Log.Warn("sinks were not flushed in time; what is pending is kept for the next start, where the store "+
+			"keeps it", "graph", r.g.Ref.Name, "tenant", r.g.Ref.Tenant, "err", err)
 	}
 }
 

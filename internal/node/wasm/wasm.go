@@ -149,8 +149,8 @@ func wrongSchema(schema any, at string) string {
 				}
 			}
 		default:
-			return fmt.Sprintf("%s has %q, which nobody would hold; it takes type, properties, additionalProperties, "+
-				"items and description", at, word)
+			return fmt.Sprintf("%s has %q, which is not looked at here; remove it: there are type, properties, "+
+				"additionalProperties, items and description", at, word)
 		}
 	}
 	return ""

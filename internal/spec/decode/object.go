@@ -117,6 +117,12 @@ func (d *Decoder) Missing(v Value, name, where string) {
 		"%s needs the field %s; add it", where, name)
 }
 
+// MissingEither reports that one of two fields must be there.
+func (d *Decoder) MissingEither(v Value, name, other, where string) {
+	d.Report(Place{v.anchor(), &trail{up: v.at, name: name}}, CodeMissingField, "",
+		"%s needs the field %s or the field %s; add one of them", where, name, other)
+}
+
 // unknownField says that a mapping has no such field, and answers with the one that was meant, if any.
 func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant string) {
 	name := v.key.Value
@@ -145,7 +151,12 @@ func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant strin
 // One decodes a mapping that holds exactly one of several kinds. It returns
 // the name of the kind, "" when there is none.
 func One[T any](d *Decoder, v Value, where string, kinds []Field[T], into *T) (kind Value, ok bool) {
-	if !d.Mapping(v, fmt.Sprintf("%s as a mapping with one key, such as %s", where, kinds[0].Name)) {
+	want := fmt.Sprintf("%s as a mapping with one key, such as %s", where, kinds[0].Name)
+	if text := v.node.Value; v.IsScalar() && slices.Contains(SetOf(kinds).Names, text) {
+		d.Report(v.Here(), CodeWrongType, "{ "+text+": {} }", "expected %s, found %s", want, v.Described())
+		return Value{}, false
+	}
+	if !d.Mapping(v, want) {
 		return Value{}, false
 	}
 	got, isMapping := Object(d, v, where, kinds, into)

@@ -1,0 +1,31 @@
+package builtin_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/graphd/graphd/internal/builtin"
+)
+
+// What people write for something else is told with what to write.
+func TestWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		`{ a: {} }
+nodes: { n: { http: { url: "http://h.example/{a.id}", query: { q: a } } } }`: "path or query",
+		"{ a: { source: { follow: { graph: up, output: o } } } }\nnodes: { n: { expr: a } }": `"graph"`,
+		"{ a: {}, b: {}, j: { join: { left: a, right: b, on: x } } }\n" +
+			"nodes: { n: { expr: a } }": "within or the field tumbling",
+	} {
+		k := &builtin.Kinds{}
+		text := "graph: g\naccumulators: " + doc + "\noutputs: { o: { from: n, sink: { drop: {} } } }\n"
+		_, diags := k.Parse([]byte(text), "")
+		said := ""
+		for _, d := range diags {
+			said += d.Text + " (" + d.Suggest + "); "
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %s", doc, said, want)
+		}
+	}
+}
