@@ -116,6 +116,20 @@ func TestM26JoinsEveryWayEqualsRun(t *testing.T) {
 	everyWayOf(t, howMany(20), newJoined, ways())
 }
 
+// M26, M28: what was late is late after a restart as well, for its side did not trail when the process ended.
+func TestM26WhatIsLateIsSoAfterARestart(t *testing.T) {
+	t.Parallel()
+	const seed = 233 // whose sides are caught up, and have late events, where it goes down after every step
+	w := newJoined(seed)
+	want, err := w.run(t, w.doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := against((*wide).steps)(w, t, w.doc, seed, want); err != nil || said != "" {
+		t.Error(first(said, err))
+	}
+}
+
 // M3: a bounded run joins what two loops over all pairs do, written from docs/joins.md.
 func TestM3JoinsAreNestedLoops(t *testing.T) {
 	t.Parallel()

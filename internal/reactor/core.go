@@ -226,6 +226,7 @@ type Core struct {
 	filtered    []int64  // per output, values that its condition or their being null kept back
 	refused     []int64  // per output, values that became dead letters, by its sink or the store
 	freed       []Credit // per input, what left its queue since DrainFreed
+	caught      []bool   // per input, a side of a join that does not trail, see [Core.Trail]
 	owed        []Credit // per input, what a join has taken and not given room back for; nil without joins
 	changes     changes
 	holds       holds
@@ -285,7 +286,7 @@ func NewCore(cfg Config) *Core {
 	for i := range c.accs {
 		c.accs[i].health, lateness[i] = accumulator.Starting, cfg.Inputs[i].Lateness
 	}
-	c.stages = stage.NewSet(cfg.Stages, lateness)
+	c.stages, c.caught = stage.NewSet(cfg.Stages, lateness), make([]bool, len(cfg.Inputs))
 	c.watchRefusals()
 	if slices.ContainsFunc(cfg.Stages, func(d stage.Declared) bool { return d.Joins }) {
 		c.owed = make([]Credit, len(cfg.Inputs))

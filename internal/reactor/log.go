@@ -82,6 +82,7 @@ func (c *Core) Begin() {
 		for _, name := range slices.Sorted(maps.Keys(joins)) {
 			c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logJoin), name), joins[name])
 		}
+		c.logCaught()
 	}
 }
 
@@ -99,8 +100,20 @@ func (c *Core) logKeys() {
 	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), noName), data)
 }
 
-// noName is the name of no input.
-const noName = ""
+// logCaught notes which sides trail no more, in the same way: where one of them trails again, and at each start.
+func (c *Core) logCaught() {
+	if !c.logging() || !c.Joins() {
+		return
+	}
+	var data []byte
+	for _, name := range c.caughtNames() {
+		data = form.AppendText(data, name)
+	}
+	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), caughtName), data)
+}
+
+// noName and caughtName are the names of no input.
+const noName, caughtName = "", " caught"
 
 // DrainJournal hands out the entries made since the last call; the caller appends them to
 // the store before anything that follows from them leaves the graph.

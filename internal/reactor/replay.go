@@ -181,6 +181,7 @@ func (r *Replayer) start(kind byte, in *form.Reader) {
 	switch kind {
 	case logBegin:
 		in.Int()
+		clear(r.c.caught) // what is written behind it says so; an earlier release does not
 		r.plan, r.clock, r.joins, r.keys = in.Text(), "", make(map[string]string), make(map[string]string)
 	case logJoin:
 		name := in.Text()
@@ -318,8 +319,11 @@ func (r *Replayer) mark(in *form.Reader) error {
 	if in.Err != nil {
 		return nil
 	}
-	if name == noName {
+	switch name {
+	case noName:
 		return r.readKeys(data)
+	case caughtName:
+		return r.readCaught(data)
 	}
 	if i < 0 {
 		return nil

@@ -143,6 +143,7 @@ func (c *Core) restoreMeta(m *form.Meta) {
 	c.shared.waits = m.Waits && m.Plan == c.cfg.PlanHash // another guard is asked anew
 	if m.Clock == c.cfg.clock() {
 		c.open = form.Stored(m.Open)
+		c.restoreCaught(m.Caught, m.Joins)
 	} else {
 		c.beginAnew()
 	}

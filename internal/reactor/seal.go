@@ -232,7 +232,7 @@ func (c *Core) metaOfState(m *form.Meta) {
 		m.Emitted[c.cfg.Outputs[i]] = n
 	}
 	m.Refused, m.Defaults, m.Joins = c.byOutput(c.refused), c.defaults, c.joins()
-	m.Keys = c.cfg.keyIdentities()
+	m.Keys, m.Caught = c.cfg.keyIdentities(), c.caughtNames()
 	if k := c.keys.halted; k != nil {
 		m.Halted = string(k.key)
 	}

@@ -112,6 +112,7 @@ type entry struct {
 	held    pace.Held
 	stuck   bool // its room in front of the core is used up
 	trails  bool // see [Flow.trail]
+	begun   bool // it has had a line
 	marked  time.Time
 	anew    bool // its state knows another time, or none: see [Flow.begins]
 }
@@ -164,7 +165,10 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	l.Hand(f.Wake)
 	f.look()
 	f.await(e)
-	f.trail(i)
+	if e.begun || f.Core.Trails(i) {
+		f.trail(i)
+	}
+	e.begun = true
 	f.drive.Enter(i, l.Core())
 	if now := f.drive.Time(); !now.IsZero() {
 		f.begins(now)

@@ -79,7 +79,7 @@ func (f events) Fold(n int) int {
 	}
 	e := &f.entries[o.input]
 	if e.trails && !f.behind() {
-		f.caughtUp(e)
+		f.caughtUp(o.input)
 	}
 	f.base, f.stirred = f.drive.Time(), f.mono
 	var poison *accumulator.PanicError

@@ -9,20 +9,23 @@ import (
 // meanwhile, and what has waited is behind it. That is not late. So its join has come no further than to the next event
 // of it, as if engine time were there, until the side is where engine time is (M26).
 //
-// A side that begins trails, too: what comes of it first may have been held back when the process ended.
+// So it does where it begins, unless the core knows that it did not trail when the process ended: what comes of it
+// first may have been held back then.
 
 // trail notes that something of input i may wait while engine time goes on.
 func (f *Flow) trail(i int) {
 	if e := &f.entries[i]; !e.trails && f.Core.Joined(i) {
 		e.trails = true
 		f.trailing++
+		f.Core.Trail(i, true)
 	}
 }
 
-func (f *Flow) caughtUp(e *entry) {
-	if e.trails {
+func (f *Flow) caughtUp(i int) {
+	if e := &f.entries[i]; e.trails {
 		e.trails = false
 		f.trailing--
+		f.Core.Trail(i, false)
 	}
 }
 
@@ -44,7 +47,7 @@ func (f *Flow) arrive() {
 			continue
 		}
 		if _, here := f.next(e); !here {
-			f.caughtUp(e)
+			f.caughtUp(i)
 			f.drive.Stir()
 		}
 	}
