@@ -24,7 +24,6 @@ type Event struct {
 type Batches struct {
 	arrivals chan arrival
 	read     int
-	err      error
 }
 
 // arrival is an event, or the error behind the last.
