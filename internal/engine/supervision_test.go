@@ -21,7 +21,6 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	"github.com/graphd/graphd/internal/compile"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
-	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 )
@@ -408,16 +407,7 @@ func TestM43CrashLoopQuarantines(t *testing.T) {
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
 			"drop: {} } } }\n", "g")
 		b.close()
-		for range graphrun.MaxAttempts { // each of these owners dies of its first epoch
-			id := checkpoint.ID{Tenant: "default", Graph: "g"}
-			head, err := store.Acquire(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := store.Attempt(t.Context(), id, head.Fence, head.Epoch+1); err != nil {
-				t.Fatal(err)
-			}
-		}
+		diesOf(t, store, "g")
 		b = newBed(t, store, &scripted{})
 		defer b.close()
 		synctest.Wait()

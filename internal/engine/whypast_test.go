@@ -232,6 +232,21 @@ func TestWhyOfShardsElsewhere(t *testing.T) {
 	})
 }
 
+// diesOf has a graph be owned as often as it may be tried, each time by one who dies of its first epoch.
+func diesOf(t *testing.T, store checkpoint.Store, graph string) {
+	t.Helper()
+	for range graphrun.MaxAttempts {
+		id := checkpoint.ID{Tenant: "default", Graph: graph}
+		head, err := store.Acquire(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Attempt(t.Context(), id, head.Fence, head.Epoch+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestWhyNotOfAQuarantinedGraph: a graph that is not tried any more says so first.
 func TestWhyNotOfAQuarantinedGraph(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -239,16 +254,7 @@ func TestWhyNotOfAQuarantinedGraph(t *testing.T) {
 		b := newBed(t, store, &scripted{})
 		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }"+drops, "g")
 		b.close()
-		for range graphrun.MaxAttempts {
-			id := checkpoint.ID{Tenant: "default", Graph: "g"}
-			head, err := store.Acquire(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := store.Attempt(t.Context(), id, head.Fence, head.Epoch+1); err != nil {
-				t.Fatal(err)
-			}
-		}
+		diesOf(t, store, "g")
 		b = newBed(t, store, &scripted{})
 		defer b.close()
 		synctest.Wait()

@@ -111,9 +111,6 @@ func (c *Core) record(cause Cause, ran bool) *Record {
 func (c *Core) jot(r *Record, cause Cause, ran bool) {
 	r.Epoch, r.Incarnation, r.At, r.Cause, r.Key = c.epoch, c.cfg.Incarnation, c.now, cause, c.cell.key
 	r.Err, r.ErrCode, r.Degraded, r.Emitted = "", "", c.degradedNow(), nil
-	if r.Tick = (pace.Tick{}); cause == CauseTick { // by which it is known whether a lane keeps to its rate
-		r.Tick = c.tick
-	}
 	if ran {
 		c.res.Count(&c.stats.Counts)
 		r.Emitted = c.res.Emitted

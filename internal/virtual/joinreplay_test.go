@@ -42,6 +42,13 @@ outputs: { j: { from: j, sink: { drop: {} } } }
 `
 )
 
+// orders takes two orders of x, one by each side, and one of y.
+func (j *journaled) orders(at int) {
+	j.takeInto(0, at, order("x", at))
+	j.takeInto(1, at+1, order("x", at+1))
+	j.takeInto(0, at+2, order("y", at+2))
+}
+
 // crash has the graph gone on from, with another declaration.
 func (j *journaled) crash(u *compile.Unit) {
 	j.u = u
@@ -87,15 +94,10 @@ func TestM33WhatWasAdmittedToAnotherJoinIsLeft(t *testing.T) {
 				j.core.DrainJournal() // that it has begun
 				j.seal()
 			}
-			give := func(at int) {
-				j.takeInto(0, at, order("x", at))
-				j.takeInto(1, at+1, order("x", at+1))
-				j.takeInto(0, at+2, order("y", at+2))
-			}
-			give(100)
+			j.orders(100)
 			if c.then != "" {
 				j.crash(declared(t, c.then))
-				give(200)
+				j.orders(200)
 			}
 			j.u = declared(t, c.now)
 			core := j.replayed()
@@ -209,15 +211,10 @@ func TestM33WhatWasAdmittedUnderAnotherKeyIsLeft(t *testing.T) {
 				j.core.DrainJournal() // that it has begun
 				j.seal()
 			}
-			give := func(at int) {
-				j.takeInto(0, at, order("x", at))
-				j.takeInto(1, at+1, order("x", at+1))
-				j.takeInto(0, at+2, order("y", at+2))
-			}
-			give(100)
+			j.orders(100)
 			if c.then != nil {
 				j.crash(c.then)
-				give(200)
+				j.orders(200)
 			}
 			j.u = c.now
 			core := j.replayed()
