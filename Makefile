@@ -84,8 +84,8 @@ test-kill-full: ## Kill the real binary 1,000 times beside servers of its own, a
 	  | tee bin/test-kill-full.log | grep -E '^(---|ok|FAIL|panic)|kills|lost|doubled|void|^ +--- FAIL'; \
 	  ! grep -qE '^(FAIL|panic)' bin/test-kill-full.log
 
-# Alone on its machine, for about an hour; GRAPHD_MEMBER_SEED=17 deals other faults, GRAPHD_TEST_LOGS=DIR keeps what the
-# daemons said.
+# Alone on its machine, for about an hour; GRAPHD_MEMBER_SEED=17 deals other faults, GRAPHD_MEMBER_KINDS=drain those of one
+# kind alone, each when all is well, GRAPHD_TEST_LOGS=DIR keeps what the daemons said.
 MEMBER_FAULTS ?= 200
 test-members-full: ## Deal MEMBER_FAULTS faults to daemons that share shards and a thousand graphs, and count what survived
 	@mkdir -p bin

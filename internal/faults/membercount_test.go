@@ -244,7 +244,7 @@ func (at fired) elsewhere(b *blow) (list []time.Duration) {
 // that nothing else was beside and of the others.
 func (d *dealer) tellSilences(at fired) {
 	d.f.t.Helper()
-	type felt struct{ elsewhere, silent []time.Duration }
+	type felt struct{ elsewhere, last, silent, taken []time.Duration }
 	times, counted := map[string]*[2]felt{}, map[string]int{}
 	for _, b := range d.blows {
 		counted[b.kind]++
@@ -256,8 +256,15 @@ func (d *dealer) tellSilences(at fired) {
 			of = &times[b.kind][1]
 		}
 		if b.away {
-			of.elsewhere = append(of.elsewhere, at.elsewhere(b)...)
+			list := at.elsewhere(b)
+			of.elsewhere = append(of.elsewhere, list...)
 			of.silent = append(of.silent, at.silences(b)...)
+			if len(list) > 0 {
+				of.last = append(of.last, slices.Max(list))
+			}
+			if b.taken > 0 {
+				of.taken = append(of.taken, b.taken)
+			}
 		}
 	}
 	for i := range faultKinds {
@@ -265,8 +272,12 @@ func (d *dealer) tellSilences(at fired) {
 		line := fmt.Sprintf("%3d %s", counted[kind], kind)
 		for n, what := range []string{"alone", "beside others"} {
 			if of := times[kind]; of != nil && len(of[n].silent) > 0 {
-				line += fmt.Sprintf("; %s %d of %d shards fired elsewhere after %s, silent until %s", what,
-					len(of[n].elsewhere), len(of[n].silent), told(of[n].elsewhere), told(of[n].silent))
+				line += fmt.Sprintf("; %s %d of %d shards fired elsewhere after %s, the last of each after %s, silent "+
+					"until %s", what, len(of[n].elsewhere), len(of[n].silent), told(of[n].elsewhere), told(of[n].last),
+					told(of[n].silent))
+				if len(of[n].taken) > 0 {
+					line += ", answered after " + told(of[n].taken)
+				}
 			}
 		}
 		d.f.t.Log(line)
