@@ -136,27 +136,103 @@ outputs: { o: { from: told, sink: { go: { name: %s } } } }
 	}
 }
 
-// TestGuestInGo builds the guest in Go, and runs with it what the example's tests say.
+// TestGuestInGo builds the guest in Go, and masks with it.
 func TestGuestInGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles a part of the standard library for another system")
 	}
 	atRoot(t)
-	folder := t.TempDir()
-	module := filepath.Join(folder, "guest.wasm")
+	module := filepath.Join(t.TempDir(), "guest.wasm")
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", module,
 		"./examples/wasm/go")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	info, err := os.Stat(module)
+	masks(t, guest(t, module, 5<<20))
+}
+
+// TestGuestInRust says of the guest in Rust what the example's tests say of the one in AssemblyScript, and of one that
+// is built anew where there is a compiler for it.
+func TestGuestInRust(t *testing.T) {
+	atRoot(t)
+	const source = "examples/wasm/rust/guest.rs"
+	modules := map[string]string{"as it is here": "examples/wasm/rust/guest.wasm"}
+	if rustc := rustForWasm(t); rustc != "" {
+		module := filepath.Join(t.TempDir(), "guest.wasm")
+		build := exec.CommandContext(t.Context(), rustc, append(rustArgs(t, source), "-o", module, source)...)
+		if text, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		modules["built anew"] = module
+	} else {
+		t.Log("no Rust for wasm32-unknown-unknown: the guest is not built anew")
+	}
+	for name, module := range modules {
+		t.Run(name, func(t *testing.T) {
+			code := guest(t, module, 64<<10)
+			masks(t, code)
+			files := map[string]string{"guest.wasm": code}
+			for _, file := range []string{"payments.yaml", "payments_test.yaml"} {
+				text, err := os.ReadFile(filepath.Join("examples/wasm", file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				files[file] = string(text)
+			}
+			says(t, files, "payments_test.yaml", 3)
+		})
+	}
+}
+
+// rustForWasm is a compiler of Rust that has what it needs for such modules; "" where there is none.
+func rustForWasm(t *testing.T) string {
+	t.Helper()
+	for _, rustc := range []string{"rustc", "/usr/bin/rustc"} { // of whoever runs this, and of the system
+		out, err := exec.CommandContext(t.Context(), rustc, "--print", "target-libdir", "--target",
+			"wasm32-unknown-unknown").Output()
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(strings.TrimSpace(string(out))); err == nil {
+			return rustc
+		}
+	}
+	return ""
+}
+
+// rustArgs are those of the command that the source says the guest is made by, but for the files.
+func rustArgs(t *testing.T, source string) []string {
+	t.Helper()
+	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Logf("it has %d KiB", info.Size()>>10); info.Size() > 5<<20 {
-		t.Errorf("the guest has %d bytes", info.Size())
+	_, command, ok := strings.Cut(strings.NewReplacer("//!", "", "\\\n", " ").Replace(string(text)), " rustc ")
+	command, _, _ = strings.Cut(command, " guest.rs ")
+	args := strings.Fields(command)
+	if !ok || len(args) < 8 {
+		t.Fatalf("%s does not say how its guest is made: %q", source, args)
 	}
+	return args
+}
+
+// guest reads a module that has up to so many bytes.
+func guest(t *testing.T, module string, most int) string {
+	t.Helper()
+	code, err := os.ReadFile(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("it has %d KiB", len(code)>>10); len(code) > most {
+		t.Errorf("the guest has %d bytes", len(code))
+	}
+	return string(code)
+}
+
+// masks holds what a guest makes of notes, also after one that it cannot read.
+func masks(t *testing.T, guest string) {
+	t.Helper()
 	const doc = `graph: noted
 accumulators: { note: { strategy: sequential } }
 nodes:
@@ -172,21 +248,34 @@ cases:
       - expect: { texts: ["card ************1111, order 1234"] }
       - push: { note: { text: "none" } }
       - expect: { texts: ["none"] }
+      - push: { note: { text: "" } }
+      - expect: { texts: [""] }
+      - push: { note: { text: "\"4111111111111\", \\n and \u0001\u00021234567890123" } }
+      - expect: { texts: ["\"*********1111\", \\n and \u0001\u0002*********0123"] }
       - push: { note: { text: 7 } }
       - expect: { texts: [], dead_letters: 1 }
       - push: { note: { text: "again" } }
       - expect: { texts: ["again"] }
 `
-	for name, text := range map[string]string{"noted.yaml": doc, "noted_test.yaml": tests} {
+	says(t, map[string]string{"guest.wasm": guest, "noted.yaml": doc, "noted_test.yaml": tests}, "noted_test.yaml", 1)
+}
+
+// says holds what the tests among some files say, of so many cases.
+func says(t *testing.T, files map[string]string, tests string, cases int) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	outcomes, err := graphd.TestDeclaration(t.Context(), filepath.Join(folder, "noted_test.yaml"))
-	if err != nil || len(outcomes) != 1 {
+	outcomes, err := graphd.TestDeclaration(t.Context(), filepath.Join(folder, tests))
+	if err != nil || len(outcomes) != cases {
 		t.Fatalf("%v, %v", outcomes, err)
 	}
-	for _, f := range outcomes[0].Failures {
-		t.Error(f)
+	for i := range outcomes {
+		for _, f := range outcomes[i].Failures {
+			t.Errorf("%s: %s", outcomes[i].Case, f)
+		}
 	}
 }
