@@ -148,6 +148,20 @@ func outputAlerts() []Alert {
 			Quiet: []Series{series("graphd_output_oldest_pending_seconds", "30x120")},
 		},
 		{
+			// A graph whose shards run in several daemons gives what any of them gives.
+			Name: "GraphdOutputStale", For: "1m", Severity: Warning, By: []string{"job", "tenant", "graph", "output"},
+			Expr: `min by (job, tenant, graph, output) (graphd_output_age_seconds) > ` +
+				`min by (job, tenant, graph, output) (graphd_output_fresh_seconds)`,
+			Summary: "Output {{ $labels.output }} of graph " + named + " gives less often than its freshness " +
+				"objective says.",
+			Fires: []Series{
+				series("graphd_output_age_seconds", "0+60x120"), series("graphd_output_fresh_seconds", "5x120"),
+			},
+			Quiet: []Series{
+				series("graphd_output_age_seconds", "4x120"), series("graphd_output_fresh_seconds", "5x120"),
+			},
+		},
+		{
 			Name: "GraphdOutputRefused", Expr: `increase(graphd_output_failed_total[15m]) > 0`, For: "0m",
 			Severity: Warning,
 			Summary: "Values of output {{ $labels.output }} of graph " + named + " were refused and became " +

@@ -136,7 +136,14 @@ type OutputSummary struct {
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`
-	Error                string   `json:"error,omitempty"` // the last failure while it lasts
+	// FreshSeconds is within how long the next value is to go out, as declared; left out where nothing is.
+	FreshSeconds float64 `json:"fresh_seconds,omitempty"`
+	// AgeSeconds is how long ago the last value went out, to the sink where there is one, or since when one is waited
+	// for; null while none is to come: the graph does not run or is paused, the output stopped, or all inputs ended.
+	AgeSeconds *float64 `json:"age_seconds"`
+	// Stale says that this is longer than FreshSeconds.
+	Stale bool   `json:"stale,omitempty"`
+	Error string `json:"error,omitempty"` // the last failure while it lasts
 	// FailingSince is when the first delivery failed since one went well; left out while they do.
 	FailingSince *time.Time `json:"failing_since,omitempty"`
 	// RefusedSince are the values that became dead letters since then.

@@ -26,6 +26,7 @@ type GraphRow struct {
 	// Pending are values that wait to be delivered, Failing how many outputs do not deliver now.
 	Pending     int64 `json:"pending"`
 	Failing     int   `json:"failing"`
+	Stale       int   `json:"stale,omitempty"` // outputs that give less often than they are to
 	MemoryBytes int64 `json:"memory_bytes"`
 	Keys        int   `json:"keys,omitempty"`
 	// Shards is how many shards there are, where there are several, ShardsRunning how many of them run.
@@ -51,6 +52,9 @@ func RowOf(s *GraphSummary) GraphRow {
 		row.Pending += s.Outputs[i].Pending
 		if s.Outputs[i].FailingSince != nil {
 			row.Failing++
+		}
+		if s.Outputs[i].Stale {
+			row.Stale++
 		}
 	}
 	if s.Keys != nil {

@@ -33,6 +33,7 @@ const (
 	CodeOneLane         = "one_lane"
 	CodeIdleLane        = "idle_lane"
 	CodeShortPeriod     = "short_period"
+	CodeNeverFresh      = "never_fresh"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -273,8 +274,32 @@ func (l *linter) lanes() {
 	}
 }
 
+// fresh looks for outputs that give less often than they are to, however much comes in.
+func (l *linter) fresh(o *spec.Output) {
+	if o.Fresh == 0 {
+		return
+	}
+	if o.Emit == "on_change" {
+		l.add(o.Pos, CodeNeverFresh, "%s puts out changes alone, and is stale where nothing has changed for %s: leave "+
+			"emit: on_change out, or fresh where a value may stay as it is", o.Name, o.Fresh)
+	}
+	most, why := l.g.Reactor.RateLimit, "the rate_limit of the reactor"
+	if k := slices.IndexFunc(l.g.Nodes, func(n spec.Node) bool { return n.Name == o.From }); k >= 0 {
+		for n := range l.g.Lanes {
+			if lane := &l.g.Lanes[n]; lane.Name == l.g.Nodes[k].Lane.Name && lane.Period > most {
+				most, why = lane.Period, "the period of the lane "+lane.Name
+			}
+		}
+	}
+	if most > o.Fresh && !l.g.Keyed() {
+		l.add(o.Pos, CodeNeverFresh, "%s is to give something within %s, and %s is %s: it is stale between any two "+
+			"values; give it more time, or make the other shorter", o.Name, o.Fresh, why, most)
+	}
+}
+
 func (l *linter) outputs() {
 	for i := range l.g.Outputs {
+		l.fresh(&l.g.Outputs[i])
 		to := &l.g.Outputs[i].Sink
 		several, ok := to.Config.(kind.Lanes)
 		if !ok || l.g.Keyed() {

@@ -162,3 +162,45 @@ outputs: { o: { from: j, sink: { stdout: {} } }, p: { from: c, sink: { stdout: {
 		}
 	}
 }
+
+// An output that cannot be as fresh as it is to be, or that says changes alone, is told; that of a graph with keys is
+// not, for each key has a rate of its own.
+func TestLintNeverFresh(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: g
+accumulators: { a: { schema: { type: object } } }
+lanes: { beat: { fixed_rate: { period: 10s } } }
+reactor: { rate_limit: %s%s }
+nodes: { n: { expr: a }, m: { expr: a, lane: beat } }
+outputs:
+  o: { from: %s, fresh: %s, emit: %s, sink: { stdout: {} } }
+  p: { from: m, sink: { stdout: {} } }
+`
+	for _, c := range []struct{ limit, key, from, fresh, emit, want string }{
+		{"1s", "", "n", "1s", "each", ""},
+		{"2s", "", "n", "1s", "each", "rate_limit"},
+		{"2s", ", key: id", "n", "1s", "each", ""},
+		{"1s", "", "m", "9s", "each", "lane beat"},
+		{"1s", "", "m", "10s", "each", ""},
+		{"1s", "", "n", "1s", "on_change", "emit: on_change"},
+	} {
+		text := fmt.Sprintf(doc, c.limit, c.key, c.from, c.fresh, c.emit)
+		if c.key != "" { // which goes with no cadence
+			text = strings.ReplaceAll(text, ", lane: beat", "")
+			text = strings.ReplaceAll(text, "fixed_rate: { period: 10s }", "event_loop: {}")
+		}
+		u, diags := (&builtin.Kinds{}).Parse([]byte(text), "g.yaml")
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		said := ""
+		for _, d := range compile.Lint(u) {
+			if d.Code == compile.CodeNeverFresh {
+				said += d.Text
+			}
+		}
+		if (said == "") != (c.want == "") || !strings.Contains(said, c.want) {
+			t.Errorf("%+v: %s", c, said)
+		}
+	}
+}

@@ -309,6 +309,9 @@ func (w *wide) drawOutputs() {
 		}
 		w.maybe(4, o, "emit", w.pick("each", "on_change"))
 		w.maybe(4, o, "emit_null", true)
+		if o["emit"] == "each" {
+			o["fresh"] = "1ms" // which nobody keeps, and which changes nothing
+		}
 		w.maybe(6, o, "on_error", w.pick("block", "dead_letter"))
 		if w.one(8) {
 			o["retry"] = w.some(tree{"base": "10ms", "max": "1s"})

@@ -91,6 +91,7 @@ type outputJSON struct {
 	Where    bool     `json:"where,omitempty"`       // it has a condition
 	Reads    []string `json:"where_reads,omitempty"` // the names that reads
 	EmitNull bool     `json:"emit_null,omitempty"`
+	Fresh    string   `json:"fresh,omitempty"` // within how long the next value is to go out
 }
 
 // JSON is the plan of the graph with this name and this hash of its declaration:
@@ -137,6 +138,9 @@ func (p *Plan) JSON(name, hash string) ([]byte, error) {
 		doc.Outputs[i] = outputJSON{
 			Name: o.Name, From: o.From, Emit: emit, Where: o.where != nil, Reads: p.OutputReads(i),
 			EmitNull: o.EmitNull,
+		}
+		if o.Fresh > 0 {
+			doc.Outputs[i].Fresh = o.Fresh.String()
 		}
 	}
 	var b bytes.Buffer

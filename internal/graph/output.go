@@ -18,7 +18,7 @@ func (c *compiler) outputs(order []int) []Output {
 	for i := range c.g.Outputs {
 		o := &c.g.Outputs[i]
 		outputs[i] = Output{Name: o.Name, From: o.From, Node: -1, Input: -1, OnChange: o.Emit == "on_change",
-			EmitNull: o.EmitNull, cell: -1}
+			EmitNull: o.EmitNull, Fresh: o.Fresh, cell: -1}
 		at, known := c.index[o.From]
 		switch n := at - len(c.inputs); {
 		case o.From == "": // it is missing, which has been said

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression"
@@ -66,6 +67,8 @@ type Output struct {
 	OnChange bool
 	// EmitNull says that null goes out too.
 	EmitNull bool
+	// Fresh is within how long the next value is to go out, for who asks the plan; 0 for no objective.
+	Fresh time.Duration
 	// where is the condition that a value must meet, nil for none.
 	where *expression.Program
 	// cell is the place of the last emitted value in a state, -1 unless OnChange.

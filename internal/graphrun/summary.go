@@ -7,7 +7,6 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
-	"github.com/graphd/graphd/internal/reactor"
 )
 
 // Summary shows the graph as it is: as its run has last said, or as what is known without one.
@@ -16,25 +15,24 @@ func (g *Graph) Summary(context.Context) api.GraphSummary { return g.summaryOf(g
 
 // summaryOf shows some of the shards as one graph.
 func (g *Graph) summaryOf(shards []*lives.Shard) api.GraphSummary {
-	if len(shards) == 1 {
-		return g.noted(shards[0].Summary())
-	}
 	all := make([]api.GraphSummary, len(shards))
 	for n, s := range shards {
 		all[n] = s.Summary()
 	}
-	return g.noted(told.Gather(g.unit.Spec, all))
+	return g.noted(all, len(all) == len(g.shards))
 }
 
-// noted is a summary of the graph with what none of its shards knows: who follows it, and that its keys are not dealt
-// as declared.
-func (g *Graph) noted(s api.GraphSummary) api.GraphSummary {
+// noted is the summary of some shards of the graph with what none of them knows: who follows it, that its keys are not
+// dealt as declared, and of all of them, the whole, which outputs are stale.
+func (g *Graph) noted(shards []api.GraphSummary, whole bool) api.GraphSummary {
+	s := shards[0]
+	if len(shards) > 1 {
+		s = told.Gather(g.unit.Spec, shards)
+	}
 	g.host.Feeds.Tell(g.ref, &s)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.kept != "" && api.Severity(s.Health) <= api.Severity(string(reactor.HealthDegraded)) && s.HealthReason == nil {
-		s.Health, s.HealthReason = string(reactor.HealthDegraded), api.ReasonOf("dealt_otherwise", g.kept)
-	}
+	told.Judge(&s, g.kept, whole)
 	return s
 }
 
@@ -45,7 +43,7 @@ func (g *Graph) Shard(n int) api.GraphSummary {
 
 // Whole shows the graph as it is with the summaries of all its shards, by number, wherever they run.
 func (g *Graph) Whole(shards []api.GraphSummary) api.GraphSummary {
-	return g.noted(told.Gather(g.unit.Spec, shards))
+	return g.noted(shards, true)
 }
 
 // known is what is known of the graph with or without a run.

@@ -49,9 +49,7 @@ func Reread(a, b *Graph) []string { return meaning.Reread(a.written, b.written) 
 func (g *Graph) canonical() *meaning.Tree {
 	t := meaning.New(g.written)
 	t.Text("graph", g.Name)
-	if g.Description != "" {
-		t.Text("description", g.Description)
-	}
+	t.Given("description", g.Description)
 	if g.Clock != "" && g.EventClock() != g.timed() {
 		t.Text("clock", g.Clock)
 	}
@@ -130,18 +128,14 @@ func addAccumulator(list *meaning.Tree, a *Accumulator) {
 		t.Text("timezone", a.Timezone)
 	}
 	addKeys(t, a.Keys)
-	if a.Partitioned != "" {
-		t.Text("partitioned", a.Partitioned)
-	}
+	t.Given("partitioned", a.Partitioned)
 	t.Flag("global", a.Global)
 	t.Flag("passive", a.Passive)
 	if a.HasDefault {
 		t.Free("default", a.Default)
 	}
 	t.Text("strategy", a.Strategy)
-	if a.SyncGroup != "" {
-		t.Text("sync_group", a.SyncGroup)
-	}
+	t.Given("sync_group", a.SyncGroup)
 	t.Number("capacity", int64(a.Capacity))
 	t.Number("capacity_bytes", a.CapacityBytes)
 }
@@ -175,9 +169,7 @@ func addReactor(t *meaning.Tree, r *Reactor) {
 	t.Text("on_warm_timeout", r.OnWarmTimeout)
 	t.Span("epoch_timeout", r.EpochTimeout)
 	addSpan(t, "budget", r.Budget)
-	if r.OnOverrun != "" {
-		t.Text("on_overrun", r.OnOverrun)
-	}
+	t.Given("on_overrun", r.OnOverrun)
 	b := t.Branch("restart")
 	b.Number("attempts", int64(r.Restart.Attempts))
 	b.Span("base", r.Restart.Base)
@@ -208,13 +200,9 @@ func addNode(list *meaning.Tree, n *Node) {
 	t.Text("on_error", n.OnError)
 	t.Text("priority", n.Priority)
 	n.Delay.Canonical(t)
-	if n.Lane.Name != "" {
-		t.Text("lane", n.Lane.Name)
-	}
+	t.Given("lane", n.Lane.Name)
 	addSpan(t, "budget", n.Budget)
-	if n.OnOverrun != "" {
-		t.Text("on_overrun", n.OnOverrun)
-	}
+	t.Given("on_overrun", n.OnOverrun)
 	if n.Retry != (Retry{}) {
 		n.Retry.Canonical(t)
 	}
@@ -250,9 +238,8 @@ func addOutput(list *meaning.Tree, o *Output) {
 	if o.Timeout != defaultCallTimeout {
 		t.Span("timeout", o.Timeout)
 	}
-	if o.Delivery != "" {
-		t.Text("delivery", o.Delivery)
-	}
+	addSpan(t, "fresh", o.Fresh)
+	t.Given("delivery", o.Delivery)
 }
 
 // addKeys adds the parts of a key. One alone and a list of one are the same.

@@ -25,6 +25,8 @@ var outputFields = []decode.Field[outputDraft]{
 	{Name: "emit", Read: func(d *decoder, v value, o *outputDraft) { d.Pick(v, outputEmits, &o.Emit) }},
 	{Name: "where", Read: func(d *decoder, v value, o *outputDraft) { o.Where = d.Expr(v) }},
 	{Name: "emit_null", Read: func(d *decoder, v value, o *outputDraft) { d.Bool(v, &o.EmitNull) }},
+	{Name: "fresh", Also: []string{"freshness", "max_age", "sla"},
+		Read: func(d *decoder, v value, o *outputDraft) { d.Duration(v, 1, &o.Fresh) }},
 	{Name: "on_error", Read: func(d *decoder, v value, o *outputDraft) { d.Pick(v, outputOnErrors, &o.OnError) }},
 	{Name: "delivery", Read: func(d *decoder, v value, o *outputDraft) {
 		d.Pick(v, deliveries, &o.Delivery)

@@ -209,7 +209,7 @@ func TestEverything(t *testing.T) {
 				}, Emit: "each", OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second,
 			},
 			{Name: "c", From: "both", Sink: spec.Sink{Kind: "websocket", Config: websocket.Declared{}}, Emit: "each",
-				Where: spec.Expr{Text: "value > 2"}, EmitNull: true,
+				Where: spec.Expr{Text: "value > 2"}, EmitNull: true, Fresh: 5 * time.Second,
 				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},
 			{Name: "d", From: "both", Sink: spec.Sink{Kind: "drop", Config: drop.Declared{}}, Emit: "each",
 				OnError: "block", Retry: defaultRetry, Timeout: 10 * time.Second},

@@ -291,6 +291,8 @@ type Output struct {
 	Where Expr
 	// EmitNull lets null go out too.
 	EmitNull bool
+	// Fresh is within how long the next value is to go out; 0: there is no such objective.
+	Fresh time.Duration
 	// OnError is "block" (default) or "dead_letter".
 	OnError string
 	Retry   Retry

@@ -252,6 +252,12 @@ func (s *scrape) output(o *api.OutputSummary) {
 	if age := o.OldestPendingSeconds; age != nil && o.Stopped == nil { // else it is somebody's will that they wait
 		s.gauge(s.oldest, *age, o.Name)
 	}
+	if o.AgeSeconds != nil {
+		s.gauge(s.age, *o.AgeSeconds, o.Name)
+	}
+	if o.FreshSeconds > 0 {
+		s.gauge(s.fresh, o.FreshSeconds, o.Name)
+	}
 	s.counter(s.failed, o.Failed, o.Name)
 }
 

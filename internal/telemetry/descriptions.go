@@ -40,7 +40,7 @@ type descriptions struct {
 	restarts, keysGone *prometheus.Desc
 	lost               *prometheus.Desc
 
-	emitted, keptBack, retries, pending, oldest, failed, delivery *prometheus.Desc
+	emitted, keptBack, retries, pending, oldest, age, fresh, failed, delivery *prometheus.Desc
 
 	clients, slowClosed *prometheus.Desc
 
@@ -184,6 +184,10 @@ func (d *descriptions) describeEnds(
 	d.pending = desc("output_pending", "Values waiting for a commit or the sink, those in the outbox included.", o)
 	d.oldest = desc("output_oldest_pending_seconds",
 		"How long the first of the waiting values has waited; absent when none does, and of a stopped output.", o)
+	d.age = desc("output_age_seconds", "How long ago an output gave its last value, or since when one is waited for; "+
+		"absent while none is to come: of a paused graph, a stopped output, and where all inputs have ended.", o)
+	d.fresh = desc("output_fresh_seconds", "Within how long an output is to give the next value; absent where nothing "+
+		"is declared.", o)
 	d.failed = desc("output_failed_total", "Values that the sink refused for good.", o)
 
 	d.limit = desc("limit", "A limit of the daemon; absent where there is none.", nil, "limit")
@@ -275,7 +279,7 @@ func (d *descriptions) all() []*prometheus.Desc {
 		d.checkpointAge, d.checkpointDuration, d.checkpointBytes, d.checkpointFailures,
 		d.restarts,
 		d.lost, d.keysGone,
-		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.failed, d.delivery,
+		d.emitted, d.keptBack, d.retries, d.pending, d.oldest, d.age, d.fresh, d.failed, d.delivery,
 		d.clients, d.slowClosed,
 		d.limit, d.limitUsed, d.refused, d.quota, d.quotaUsed, d.quotaRefused, d.quotaWaited,
 		d.quotaHolds,

@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/graphrun/told/lately"
 	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
@@ -94,8 +95,9 @@ type Run struct {
 	term    *lease.Term // the run sends nothing out when it is over
 	inbox   *live.Inbox
 	accs    []*accumulatorRun
-	rates   told.Rates
-	epochs  told.EpochRate
+	rates   lately.Rates
+	epochs  lately.EpochRate
+	ages    lately.Ages
 	astray  told.Misplaced
 	traces  *trace.Graph
 	foreign *foreign
@@ -217,6 +219,7 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	r.epochs.Sample(core.Epoch(), time.Now())
+	r.ages.Sample(&r.Reactor.View().View, declared, time.Now())
 	r.astray.Sample(r.Reactor.View().Inputs, declared.Accumulators)
 	return r, nil
 }

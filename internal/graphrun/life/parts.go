@@ -74,6 +74,7 @@ func (r *Run) published() {
 		v, now := r.Reactor.View(), time.Now()
 		r.rates.Sample(v.Inputs, r.g.Unit.Spec.Accumulators, now)
 		r.epochs.Sample(v.Epoch, now)
+		r.ages.Sample(&v.View, r.g.Unit.Spec, now)
 		r.astray.Sample(v.Inputs, r.g.Unit.Spec.Accumulators)
 	}
 	if r.g.Published != nil {
@@ -93,6 +94,9 @@ func (r *Run) Input(i int) told.Input {
 
 // EpochsPerSecond is how many epochs there were of late.
 func (r *Run) EpochsPerSecond(now time.Time) float64 { return r.epochs.PerSecond(now) }
+
+// Age is for how many seconds output i has given nothing; nil while it is to give nothing.
+func (r *Run) Age(i int, now time.Time) *float64 { return r.ages.Of(i, r.Writer(i), now) }
 
 // Misplaced is how many of the last events of input i were in partitions of other shards than their keys'.
 func (r *Run) Misplaced(i int) (misplaced, events int64) { return r.astray.Of(i) }

@@ -174,6 +174,9 @@ func joinOutput(a, o *api.OutputSummary) {
 	a.Emitted, a.Filtered, a.Pending = a.Emitted+o.Emitted, a.Filtered+o.Filtered, a.Pending+o.Pending
 	a.Failed, a.RefusedSince = a.Failed+o.Failed, a.RefusedSince+o.RefusedSince
 	a.OldestPendingSeconds = greater(a.OldestPendingSeconds, o.OldestPendingSeconds)
+	if a.AgeSeconds == nil || o.AgeSeconds != nil && *o.AgeSeconds < *a.AgeSeconds {
+		a.AgeSeconds = o.AgeSeconds
+	}
 	if a.Error == "" {
 		a.Error = o.Error
 	}

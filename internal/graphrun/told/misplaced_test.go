@@ -15,6 +15,7 @@ type astray struct{ counts Misplaced }
 
 func (*astray) Input(int) Input                   { return Input{} }
 func (*astray) Writer(int) *delivery.Writer       { return nil }
+func (*astray) Age(int, time.Time) *float64       { return nil }
 func (*astray) EpochsPerSecond(time.Time) float64 { return 0 }
 
 func (a *astray) Misplaced(i int) (misplaced, events int64) { return a.counts.Of(i) }

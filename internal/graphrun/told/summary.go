@@ -2,6 +2,7 @@ package told
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,8 @@ type Life interface {
 	Writer(i int) *delivery.Writer
 	// EpochsPerSecond is how many epochs there were of late.
 	EpochsPerSecond(now time.Time) float64
+	// Age is for how many seconds output i has given nothing; nil while it is to give nothing.
+	Age(i int, now time.Time) *float64
 	// Misplaced is how many of the last events of input i were in partitions of other shards than their keys', and
 	// how many these are.
 	Misplaced(i int) (misplaced, events int64)
@@ -57,6 +60,10 @@ type Input struct {
 func (k *Known) Rest(s api.GraphSummary, health string, why *api.Reason) api.GraphSummary {
 	k.identify(&s)
 	s.Health, s.HealthReason, s.EpochsPerSecond, s.Calls = health, why, 0, nil
+	s.Outputs = slices.Clone(s.Outputs)
+	for i := range s.Outputs {
+		s.Outputs[i].AgeSeconds = nil
+	}
 	return s
 }
 
@@ -84,6 +91,7 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 	awaited(&sum)
 	for i := range k.Spec.Outputs {
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
+		sum.Outputs[i].AgeSeconds = life.Age(i, now)
 	}
 	failing(&sum)
 	called.Tell(&sum, v, now)
@@ -146,6 +154,7 @@ func (k *Known) identify(s *api.GraphSummary) {
 			o := &k.Spec.Outputs[i]
 			s.Outputs = append(s.Outputs, api.OutputSummary{
 				Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
+				FreshSeconds: o.Fresh.Seconds(),
 			})
 		}
 	}
@@ -202,7 +211,8 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSummary {
 	o := &k.Spec.Outputs[i]
 	s := api.OutputSummary{Name: o.Name, From: o.From, Sink: o.Sink.Kind, Path: k.Path(i).String(),
-		Emitted: v.Emitted[i], Filtered: v.Filtered[i], Stopped: stopped(v.StoppedOutputs[i])}
+		FreshSeconds: o.Fresh.Seconds(), Emitted: v.Emitted[i], Filtered: v.Filtered[i],
+		Stopped: stopped(v.StoppedOutputs[i])}
 	oldest := v.HeldSince[i]
 	if w != nil {
 		st := w.Status()

@@ -1,7 +1,9 @@
 package told
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
@@ -64,6 +66,38 @@ func failing(s *api.GraphSummary) {
 			code = "output_refused"
 		}
 		s.HealthReason = api.ReasonOf(code, "output "+o.Name+" "+o.Trouble())
+	}
+}
+
+// Judge adds to the health of a graph, or of some of its shards, what none of them knows: why its keys are dealt
+// otherwise than is declared, "" where they are not, and of the whole which outputs are stale.
+func Judge(s *api.GraphSummary, otherwise string, whole bool) {
+	if otherwise != "" && api.Severity(s.Health) <= api.Severity(string(reactor.HealthDegraded)) &&
+		s.HealthReason == nil {
+		s.Health, s.HealthReason = string(reactor.HealthDegraded), api.ReasonOf("dealt_otherwise", otherwise)
+	}
+	if whole {
+		stale(s)
+	}
+}
+
+// stale says which outputs have given nothing for longer than they are to, and names one beside a health that has no
+// reason of its own. It is for a graph as a whole, all of which runs: a part of it may have nothing to give.
+func stale(s *api.GraphSummary) {
+	if s.Keys != nil && s.Keys.ShardsRunning < s.Keys.Shards {
+		return
+	}
+	for i := range s.Outputs {
+		o := &s.Outputs[i]
+		if o.Stale = o.FreshSeconds > 0 && o.AgeSeconds != nil && *o.AgeSeconds > o.FreshSeconds; !o.Stale {
+			continue
+		}
+		if s.HealthReason == nil && Loaded(s) {
+			since := time.Now().Add(-time.Duration(*o.AgeSeconds * float64(time.Second))).UTC().Format(time.RFC3339)
+			s.HealthReason = api.ReasonOf("stale", fmt.Sprintf("output %s has given nothing since %s, and is to give "+
+				"something within %s: graphd why-not %s --output %s says why", o.Name, since,
+				time.Duration(o.FreshSeconds*float64(time.Second)), s.Graph, o.Name))
+		}
 	}
 }
 

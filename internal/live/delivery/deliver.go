@@ -283,6 +283,7 @@ func (w *Writer) took(batch []sink.Message) {
 func (w *Writer) time(batch []sink.Message, ended time.Time) {
 	w.timing.Lock()
 	defer w.timing.Unlock()
+	w.taken = ended
 	for i := range batch {
 		w.times.Observe(max(0, ended.Sub(emitted(&batch[i]))))
 	}

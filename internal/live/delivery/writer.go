@@ -105,6 +105,7 @@ type Writer struct {
 	retries   atomic.Int64
 	timing    sync.Mutex
 	times     reactor.Histogram // from an epoch's end until the sink has had its value
+	taken     time.Time         // when the sink has last taken one
 	awaited   atomic.Bool       // somebody waits for the last message to be through
 	trouble   sink.Trouble
 	tries     int // of the message that is delivered next; Try's alone
@@ -199,6 +200,8 @@ type Status struct {
 	Pending, Retries int64
 	// Took is how long messages took from their epoch's end until the sink had them.
 	Took reactor.Histogram
+	// Taken is when the sink has last taken a message; zero before the first.
+	Taken time.Time
 	// Oldest is when the first message that is not through was emitted; zero when none waits
 	// or the writer has not come to it yet.
 	Oldest time.Time
@@ -216,7 +219,7 @@ func (w *Writer) Status() Status {
 		s.Oldest = time.Unix(0, at).UTC()
 	}
 	w.timing.Lock()
-	s.Took = w.times
+	s.Took, s.Taken = w.times, w.taken
 	w.timing.Unlock()
 	s.Trouble, s.Since, s.Refused = w.trouble.Last()
 	return s

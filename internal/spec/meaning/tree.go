@@ -86,6 +86,13 @@ func (t *Tree) Flag(name string, value bool) { t.Leaf(name, strconv.FormatBool(v
 // Span adds a duration.
 func (t *Tree) Span(name string, value time.Duration) { t.Leaf(name, value.String()) }
 
+// Given adds a text. One that was not given is left out.
+func (t *Tree) Given(name, value string) {
+	if value != "" {
+		t.Text(name, value)
+	}
+}
+
 // Expr adds an expression by its text. One that was not given is left out: that is no difference.
 func (t *Tree) Expr(name, text string) {
 	if text != "" {

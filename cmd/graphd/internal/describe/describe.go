@@ -200,8 +200,12 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 		}
 	}
 	for i := range g.Outputs {
-		if o := &g.Outputs[i]; o.FailingSince != nil {
+		o := &g.Outputs[i]
+		if o.FailingSince != nil {
 			t.Row("trouble", "output "+o.Name+" "+o.Trouble())
+		}
+		if o.FreshSeconds > 0 {
+			t.Row("freshness", freshness(o))
 		}
 	}
 	if g.Paused && g.PausedBy != "" {
@@ -358,4 +362,17 @@ func perSecond(n float64) string {
 		return ""
 	}
 	return fmt.Sprintf(", %.3g a second", n)
+}
+
+// freshness is how an output does by its objective.
+func freshness(o *api.OutputSummary) string {
+	span := func(seconds float64) string { return terminal.Short(time.Duration(seconds * float64(time.Second))) }
+	text := "output " + o.Name + " is to give something within " + span(o.FreshSeconds)
+	switch {
+	case o.AgeSeconds == nil:
+		return text + "; nothing is due now"
+	case o.Stale:
+		return text + ", and has given nothing for " + span(*o.AgeSeconds)
+	}
+	return text + ", and last did " + span(*o.AgeSeconds) + " ago"
 }

@@ -69,6 +69,7 @@ type Plan struct {
 		Emit     string `json:"emit"`
 		Where    bool   `json:"where"`
 		EmitNull bool   `json:"emit_null"`
+		Fresh    string `json:"fresh"`
 	} `json:"outputs"`
 }
 
@@ -131,6 +132,9 @@ func (p *Plan) Tables(t *terminal.Terminal) []*terminal.Table {
 		}
 		if o.EmitNull {
 			emits += ", null too"
+		}
+		if o.Fresh != "" {
+			emits += ", fresh within " + o.Fresh
 		}
 		outputs.Row(o.Name, o.From, emits)
 	}

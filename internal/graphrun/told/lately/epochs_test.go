@@ -1,11 +1,11 @@
-package told_test
+package lately_test
 
 import (
 	"math"
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/graphrun/told/lately"
 )
 
 // Epochs per second are those of about the last ten seconds, whenever and however often one looks; what a checkpoint
@@ -13,7 +13,7 @@ import (
 func TestEpochsPerSecond(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
-	var r told.EpochRate
+	var r lately.EpochRate
 	epoch := int64(1_000_000)
 	r.Sample(epoch, now)
 	want := func(when string, per float64) {
