@@ -232,6 +232,10 @@ func TestCompileBool(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`threshold > 1`: true, `true`: true, `vars.flag`: true, `vars.flag ?? false`: true, `threshold`: false,
 		`"yes"`: false, `nil`: false,
+		`vars.x - vars.y`: false, `-vars.x`: false, `abs(vars.x)`: false, `min(vars.x, vars.y)`: false,
+		`vars.x ?? (vars.y * 2)`: true, `(vars.x + 1) ?? (vars.y * 2)`: false,
+		`vars.flag ? vars.x / 2 : vars.y % 2`: false, `let d = vars.x; d - 1`: false,
+		`let d = vars.x - 1; d`: true, `vars.x - 1 < 2`: true, `!vars.x`: true,
 		`{a: 1}`: false, `orderbook.bid`: false, `vars.x ? true : false`: true, `[true]`: false,
 	} {
 		_, err := CompileBool(text, marketScope())

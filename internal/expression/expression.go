@@ -53,6 +53,8 @@ type Program struct {
 	*eval.Program
 	text string
 	typ  Type
+	// reckoned is what makes the result, where that is never bool; "" where it may be.
+	reckoned string
 }
 
 // Compile reads, checks and compiles the text of an expression. The error is
@@ -74,6 +76,10 @@ func CompileBool(text string, s Scope) (*Program, error) {
 	}
 	if k := p.typ.Kind(); k != boundary.KindBool && k != boundary.KindAbsent {
 		return nil, &Error{Code: CodeTypeMismatch, Text: "a condition must be bool, and this is " + k.String()}
+	}
+	if p.reckoned != "" {
+		return nil, &Error{Code: CodeTypeMismatch, Text: "a condition must be bool, and " + p.reckoned +
+			" never comes to one: compare what it comes to, as in … < 0.001"}
 	}
 	return p, nil
 }
@@ -121,7 +127,7 @@ func compileTree(src *bracketed, text string, tree *parser.Tree, s Scope) (*Prog
 	if failure != nil {
 		return nil, &Error{Offset: failure.Offset, Code: failure.Code, Text: failure.Text}
 	}
-	return &Program{Program: code, text: text, typ: typeOf(tree.Node, nil)}, nil
+	return &Program{Program: code, text: text, typ: typeOf(tree.Node, nil), reckoned: reckoned(tree.Node)}, nil
 }
 
 // Text is the expression as it was written.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/graphd/graphd/internal/expression/library"
 )
 
 // typeOf is the type of a checked node. It knows what the checker forgets: the
@@ -52,4 +53,42 @@ func typeOfObject(n *ast.MapNode, vars []Name) Type {
 		fields[name.Value] = typeOf(pair.Value, vars)
 	}
 	return ObjectOf(fields, false)
+}
+
+// reckoned is the operator or function that an expression comes to the result of, where that is never bool, whatever
+// the types of what it reads; "" where it may be. It is of numbers, texts and times, and fails on anything else.
+func reckoned(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.UnaryNode:
+		if n.Operator == "-" || n.Operator == "+" {
+			return n.Operator
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "+", "-", "*", "/", "%", "**", "^":
+			return n.Operator
+		case "??":
+			return bothReckoned(n.Left, n.Right)
+		}
+	case *ast.ConditionalNode:
+		return bothReckoned(n.Exp1, n.Exp2)
+	case *ast.VariableDeclaratorNode:
+		return reckoned(n.Expr)
+	case *ast.SequenceNode:
+		return reckoned(n.Nodes[len(n.Nodes)-1])
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
+			if f := library.Table()[name.Value]; f != nil && f.Same { // abs, min, max: of no bool
+				return name.Value
+			}
+		}
+	}
+	return ""
+}
+
+func bothReckoned(a, b ast.Node) string {
+	if reckoned(a) == "" {
+		return ""
+	}
+	return reckoned(b)
 }

@@ -114,7 +114,7 @@ func (s *server) check(ctx context.Context) {
 	within, stop := context.WithCancel(ctx)
 	done := make(chan *result, 1)
 	c.now, c.stop, c.done = uri, stop, done
-	texts, kinds := s.documents.texts(), s.kinds
+	texts, kinds, covered := s.documents.texts(), s.kinds, s.documents.covered(uri)
 	go func() { // joined by Serve, which waits for the result
 		r := &result{doc: doc, over: true}
 		defer func() {
@@ -125,7 +125,7 @@ func (s *server) check(ctx context.Context) {
 			}
 			done <- r
 		}()
-		r.do(within, kinds, texts)
+		r.do(within, kinds, texts, covered)
 	}()
 }
 
@@ -156,6 +156,9 @@ func (s *server) checked(r *result) {
 				all[uri] = append(all[uri], shown(d, severity, in))
 			}
 			all[uri] = append([]diagnostic{}, all[uri]...)
+			if uri != r.doc.uri {
+				delete(s.documents.told, uri) // what was told of it while no declaration was open that includes it
+			}
 		}
 	}
 	s.tell(r.doc.uri, all)
@@ -185,13 +188,17 @@ func (r *result) say(path string, d api.Diagnostic) {
 	r.found[path] = append(r.found[path], d)
 }
 
-// do checks the document.
-func (r *result) do(ctx context.Context, kinds *builtin.Kinds, open map[string]string) {
+// do checks the document. It is covered where an open declaration includes it, whose check tells of it.
+func (r *result) do(ctx context.Context, kinds *builtin.Kinds, open map[string]string, covered bool) {
 	r.found = map[string][]api.Diagnostic{r.doc.path: nil}
 	r.texts = map[string]*text.Text{}
 	switch sortOf(r.doc) {
 	case declaration:
 		r.declaration(ctx, kinds, open)
+	case part:
+		if !covered {
+			r.beside(ctx, kinds, open)
+		}
 	case tests:
 		r.tests()
 	}

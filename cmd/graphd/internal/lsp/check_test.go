@@ -118,6 +118,48 @@ func TestIncludedFiles(t *testing.T) {
 	})
 }
 
+// What is wrong in a file that is included is told as a declaration beside it has it, where none is open; of one that
+// nobody includes nothing is said.
+func TestIncludedFileAlone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, e *editor) {
+		const wrong = "nodes:\n  mid: { expr: (book.bid + boook.ask) / 2 }\n"
+		whole := strings.Replace(valid, "nodes:\n  mid: { expr: (book.bid + book.ask) / 2 }\n",
+			"include: nodes.yaml\n", 1)
+		dir := written(t, map[string]string{"main.yaml": whole, "nodes.yaml": wrong, "lonely.yaml": wrong,
+			"another.yaml": "graph: another\ninclude: [] # lonely.yaml\n"})
+		main, nodes := uriOf(filepath.Join(dir, "main.yaml")), uriOf(filepath.Join(dir, "nodes.yaml"))
+		lonely := uriOf(filepath.Join(dir, "lonely.yaml"))
+		e.begin()
+		e.open(lonely, wrong)
+		if got := e.mistakes(lonely, 1); len(got) != 0 {
+			t.Errorf("of what nobody includes: %+v", got)
+		}
+		e.open(nodes, wrong)
+		if got := e.mistakes(nodes, 1); len(got) != 1 || got[0].Code != "unknown_name" {
+			t.Fatalf("%+v", got)
+		}
+		e.edit(nodes, 2, strings.Replace(wrong, "boook", "book", 1))
+		if got := e.mistakes(nodes, 2); len(got) != 0 {
+			t.Errorf("mended: %+v", got)
+		}
+		e.edit(nodes, 3, wrong)
+		if got := e.mistakes(nodes, 3); len(got) != 1 {
+			t.Errorf("wrong again: %+v", got)
+		}
+		// An open declaration counts as the editor has it, whatever its file says.
+		e.open(main, strings.Replace(whole, "  book:", "  boook: {}\n  book:", 1))
+		for got := e.mistakes(nodes, 3); len(got) != 0; {
+			got = e.mistakes(nodes, 3)
+		}
+		e.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": main}})
+		for got := e.mistakes(nodes, 3); len(got) != 1; {
+			got = e.mistakes(nodes, 3)
+		}
+		e.finish()
+	})
+}
+
 // Of what is no declaration nothing is said; tests of declarations are read as such.
 func TestOtherDocuments(t *testing.T) {
 	t.Parallel()
@@ -259,6 +301,30 @@ func TestManyDocuments(t *testing.T) {
 		e.edit(fmt.Sprintf("untitled:%d", i), 2, large)
 	}
 	e.told("window/showMessage", saying("16 MiB"))
+	e.finish()
+}
+
+// The bytes are bounded where documents are opened too; one that is opened again counts once, and what was refused or
+// closed counts no more.
+func TestLargeDocuments(t *testing.T) {
+	t.Parallel()
+	e := inProcess(t)
+	e.begin()
+	large := strings.Repeat("# 234567\n", (7<<20)/9)
+	for range 3 {
+		e.open("untitled:0", large)
+	}
+	e.open("untitled:1", large)
+	e.mistakes("untitled:1", 1)
+	e.open("untitled:2", large)
+	e.told("window/showMessage", func(params json.RawMessage) bool {
+		return strings.Contains(string(params), "16 MiB of open documents at most; close some")
+	})
+	e.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": "untitled:0"}})
+	e.open("untitled:3", large)
+	if got := e.mistakes("untitled:3", 1); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
 	e.finish()
 }
 

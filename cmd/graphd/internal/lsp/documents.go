@@ -137,6 +137,16 @@ func (s *server) close(p *documentParams) error {
 	return nil
 }
 
+// covered says that an open declaration includes a document.
+func (d *documents) covered(uri string) bool {
+	for other, about := range d.told {
+		if _, includes := about[uri]; includes && other != uri {
+			return true
+		}
+	}
+	return false
+}
+
 // tell tells what a declaration has to say of files, in the place of what it said before.
 func (s *server) tell(of string, found map[string][]diagnostic) {
 	files := map[string]bool{}

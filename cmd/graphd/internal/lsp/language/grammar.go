@@ -116,6 +116,9 @@ func (f *Form) words(s map[string]any) {
 		list = append(list, true, false)
 	}
 	for _, value := range list {
+		if _, number := value.(float64); number {
+			continue // such as 0, for which a duration needs no unit: there are others
+		}
 		if word := shown(value); !slices.Contains(f.Words, word) {
 			f.Words = append(f.Words, word)
 		}
