@@ -169,6 +169,8 @@ type (
 	TokenRequest = api.TokenRequest
 	// NewToken is a token that was made, with its text.
 	NewToken = api.NewToken
+	// WhoAmI is whom a client acts as, and what that may do.
+	WhoAmI = api.WhoAmI
 	// Ticket opens one socket.
 	Ticket = api.Ticket
 

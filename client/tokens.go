@@ -25,6 +25,11 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return err
 }
 
+// WhoAmI is whom the client's requests act as, and what that may do.
+func (c *Client) WhoAmI(ctx context.Context) (api.WhoAmI, error) {
+	return call[api.WhoAmI](ctx, c, request{method: http.MethodGet, path: "/v1/whoami"})
+}
+
 // Ticket makes a ticket that opens one socket, once.
 func (c *Client) Ticket(ctx context.Context) (api.Ticket, error) {
 	return post[api.Ticket](ctx, c, "/v1/ws-tickets", nil)

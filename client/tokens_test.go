@@ -30,6 +30,7 @@ func tokenCalls(ctx context.Context, c *Client) []sent {
 			return c.Audit(ctx, q, func(*audit.Row) error { return nil })
 		}},
 		{"auditChains", "GET /v1/audit/chains", func() error { return only(c.AuditChains(ctx)) }},
+		{"whoAmI", "GET /v1/whoami", func() error { return only(c.WhoAmI(ctx)) }},
 		{"createTicket", "POST /v1/ws-tickets", func() error { return only(c.Ticket(ctx)) }},
 	}
 }

@@ -65,6 +65,11 @@ func TestScope(t *testing.T) {
 				got = append(got, p.String())
 			}
 		}
+		for _, p := range who.All() {
+			if all, _, _ := strings.Cut(tt.want+" ", p.String()+" "); !who.May(p) || all == tt.want+" " {
+				t.Errorf("%s with %+v has %s", tt.role, tt.scope, p)
+			}
+		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s with %+v may %v, want %s", tt.role, tt.scope, got, tt.want)
 		}

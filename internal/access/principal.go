@@ -103,6 +103,17 @@ func (p *Principal) Reads(tenant string) bool {
 // SeesAll says whether it may know of every tenant and of the daemon as a whole.
 func (p *Principal) SeesAll() bool { return p.May(Platform) }
 
+// All are the permissions that it has of those that not everybody known has.
+func (p *Principal) All() []Permission {
+	var all []Permission
+	for need := Read; need < permissions; need++ {
+		if p.May(need) {
+			all = append(all, need)
+		}
+	}
+	return all
+}
+
 // Guard keeps a T for principals that have a permission. The zero Guard keeps nothing for nobody.
 type Guard[T any] struct {
 	needs Permission

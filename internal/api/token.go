@@ -54,3 +54,17 @@ type Ticket struct {
 	Ticket    string    `json:"ticket"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
+
+// WhoAmI is whom a request acts as.
+type WhoAmI struct {
+	Subject string `json:"subject"`
+	Tenant  string `json:"tenant"`
+	Role    string `json:"role"`
+	// Graphs are globs of the graphs it is narrowed to, none for all; ReadOnly narrows it to reading.
+	Graphs   []string `json:"graphs"`
+	ReadOnly bool     `json:"read_only"`
+	// Permissions are those it has, by the names that the routes have for them.
+	Permissions []string `json:"permissions"`
+	// Session says that it is a browser that has logged in.
+	Session bool `json:"session"`
+}

@@ -31,21 +31,11 @@ func (s *Server) plan(w http.ResponseWriter, r *request) {
 // state answers GET …/state.
 func (s *Server) state(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
+	var key string
+	var shard *int
+	if err == nil {
+		key, shard, err = param.OfKey(r.Request)
 	}
-	values, err := param.Query(r.Request, "key", "shard")
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	key, err := param.Key(values)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	shard, err := param.Shard(values)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -110,7 +100,7 @@ func (s *Server) accumulator(w http.ResponseWriter, r *request) {
 	g, name, err := accumulatorRef(r)
 	var row string
 	if err == nil {
-		row, err = rowParam(r)
+		row, err = param.Row(r.Request)
 	}
 	if err != nil {
 		s.fail(w, r, err)
@@ -154,7 +144,7 @@ func serveList[T any](s *Server, w http.ResponseWriter, r *request, most int, re
 		s.fail(w, r, err)
 		return
 	}
-	q, err := listQuery(r, most, also...)
+	q, err := param.List(r.Request, most, also...)
 	if err != nil {
 		s.fail(w, r, err)
 		return

@@ -49,7 +49,7 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *request) {
 	g, err := graphRef(r)
 	var page api.Query
 	if err == nil {
-		page, err = listQuery(r, param.MaxCursor, letterFilters[:]...)
+		page, err = param.List(r.Request, param.MaxCursor, letterFilters[:]...)
 	}
 	q := api.LetterQuery{Limit: page.Limit, Before: page.Before}
 	if err == nil {

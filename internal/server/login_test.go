@@ -44,6 +44,8 @@ func TestLogin(t *testing.T) {
 			got, want int
 		}{ // in this order
 			{"its page reads", ask("GET", "/v1/graphs", same), 200},
+			{"its page asks who that is", ask("GET", "/v1/whoami", same), 200},
+			{"its page asks whether that is somebody else", ask("GET", "/v1/whoami?role=viewer", same), 400},
 			{"its page changes", ask("POST", pause, same), 200},
 			{"an old browser's page", ask("POST", pause, "Origin: http://example.com"), 200},
 			{"who types the address", ask("GET", "/v1/graphs", "Sec-Fetch-Site: none"), 200},

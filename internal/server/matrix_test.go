@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -186,6 +187,26 @@ func cross(t *testing.T, w *world, s *Server, o *operation, b *bearer) {
 	}
 }
 
+// is says whether an answer of whoami tells who asks, and of what that may just what the routes let it.
+func (b *bearer) is(t *testing.T, x *exchange) {
+	t.Helper()
+	var who api.WhoAmI
+	if err := json.Unmarshal(x.body, &who); err != nil {
+		t.Fatal(err)
+	}
+	var may []string
+	for _, need := range []string{"read", "push", "operate", "author", "administer", "platform"} {
+		if b.may(need) {
+			may = append(may, need)
+		}
+	}
+	if who.Role != b.role.String() || who.Tenant != "acme" || who.Subject == "" || who.Session ||
+		who.ReadOnly != b.scope.Reading || !slices.Equal(who.Graphs, b.scope.Graphs) ||
+		!slices.Equal(who.Permissions, may) {
+		t.Errorf("%s is %s, and may %v", b.name, x.body, may)
+	}
+}
+
 // carried says whether a request was carried out, and told nothing that the bearer may not know.
 func carried(t *testing.T, o *operation, b *bearer, tenant string, x *exchange) {
 	t.Helper()
@@ -202,6 +223,9 @@ func carried(t *testing.T, o *operation, b *bearer, tenant string, x *exchange) 
 	body := string(x.body)
 	if !b.all && strings.Contains(body, "theirs") || !b.all && strings.Contains(body, `"used":1`) {
 		t.Errorf("it tells of another tenant: %s", body)
+	}
+	if o.id == "whoAmI" {
+		b.is(t, x)
 	}
 	if len(b.scope.Graphs) > 0 && strings.Contains(body, "mine_b") {
 		t.Errorf("it tells of a graph that the token is not for: %s", body)

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -42,47 +41,6 @@ func accumulatorRef(r *request) (api.Ref, string, error) {
 
 // who names the caller for the record.
 func who(r *request) string { return r.who.Subject }
-
-// rowParam is the key of a row as JSON, "" when none is asked for.
-func rowParam(r *request) (string, error) {
-	values, err := param.Query(r.Request, "row")
-	if err != nil {
-		return "", err
-	}
-	key, err := param.Key(url.Values{"key": values["row"]})
-	if err == nil && key == "" && values.Has("row") {
-		err = wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			"a table has no row of this key; write a text as it is, the empty one as \"\", another key as JSON")
-	}
-	return key, err
-}
-
-// listQuery reads ?limit=&before=, which has at most so many bytes, and whatever else the list has.
-func listQuery(r *request, most int, also ...string) (api.Query, error) {
-	values, err := param.Query(r.Request, append(also, "limit", "before")...)
-	if err != nil {
-		return api.Query{}, err
-	}
-	key, err := param.Key(values)
-	if err != nil {
-		return api.Query{}, err
-	}
-	shard, err := param.Shard(values)
-	if err != nil {
-		return api.Query{}, err
-	}
-	q := api.Query{Before: values.Get("before"), Key: key, Shard: shard}
-	if len(q.Before) > most {
-		return q, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
-			fmt.Sprintf("before can have %d bytes at most", most))
-	}
-	limit, err := param.Number(values, "limit", 1, 1000)
-	if err != nil {
-		return q, err
-	}
-	q.Limit = int(limit)
-	return q, nil
-}
 
 // commandBody reads the small JSON object of a command into dst, strictly. No body
 // at all leaves dst as it is, unless the command needs one.

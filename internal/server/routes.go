@@ -104,6 +104,7 @@ func (s *Server) ofDaemon() []route {
 		{http.MethodPost, "/v1/login", needs(access.Known, s.login)},
 		{http.MethodPost, "/v1/login/oidc", needs(access.Public, s.beginLogin)},
 		{http.MethodPost, "/v1/logout", needs(access.Public, s.logout)},
+		{http.MethodGet, "/v1/whoami", needs(access.Known, s.whoAmI)},
 		{http.MethodPost, "/v1/ws-tickets", needs(access.Known, s.ticket)},
 	}
 }

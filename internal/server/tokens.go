@@ -52,6 +52,21 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// whoAmI answers GET /v1/whoami.
+func (s *Server) whoAmI(w http.ResponseWriter, r *request) {
+	if _, err := param.Query(r.Request); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	is := api.WhoAmI{Subject: r.actor().Subject, Tenant: r.who.Tenant, Role: r.who.Role.String(),
+		Graphs: append([]string{}, r.who.Scope.Graphs...), ReadOnly: r.who.Scope.Reading, Session: r.who.Session != "",
+		Permissions: []string{}}
+	for _, p := range r.who.All() {
+		is.Permissions = append(is.Permissions, p.String())
+	}
+	s.answer(w, r, http.StatusOK, is)
+}
+
 // ticket answers POST /v1/ws-tickets.
 func (s *Server) ticket(w http.ResponseWriter, r *request) {
 	err := s.commandBody(w, r, false, &nothing{})

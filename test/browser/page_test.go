@@ -272,11 +272,9 @@ func TestPageSignsIn(t *testing.T) {
 	p.until("that it asks for a token", `document.getElementById("token")`)
 	p.accessible("sign in", axe(t))
 	p.keep("signin", false)
-	enter := `(token => { document.getElementById("token").value = token
-		document.querySelector("button.main").click() })(%q)`
-	p.now(fmt.Sprintf(enter, "gd_nothing"))
+	p.signIn("gd_nothing")
 	p.until("that the token is none", `document.querySelector("[role=alert]").textContent !== ""`)
-	p.now(fmt.Sprintf(enter, made.Text))
+	p.signIn(made.Text)
 	p.until("the view that was asked for", `document.querySelector(".piece h3").textContent === "n"`)
 	held := p.now(`JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }, location.href])`)
 	if strings.Contains(held, strings.Split(made.Text, "_")[1]) {
@@ -304,9 +302,7 @@ func TestPageSaysThatNoSessionIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t).open("http://daemon.example:" + port + "/")
-	p.until("that it asks for a token", `document.getElementById("token")`)
-	p.now(fmt.Sprintf(`(token => { document.getElementById("token").value = token
-		document.querySelector("button.main").click() })(%q)`, made.Text))
+	p.signIn(made.Text)
 	p.until("why one is not in", `
 		document.querySelector("[role=alert]").textContent.includes("does not keep the session")`)
 }

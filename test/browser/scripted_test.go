@@ -49,6 +49,8 @@ func newScripted(t *testing.T) *scripted {
 	s := &scripted{t: t, sockets: make(chan *socket, 16),
 		answers: map[string]func(http.ResponseWriter, *http.Request){}}
 	s.says("/v1/ws-tickets", http.StatusCreated, `{"ticket":"x"}`)
+	s.says("/v1/whoami", http.StatusOK, `{"subject":"anonymous","tenant":"default","role":"platform-admin","graphs":[],
+		"read_only":false,"permissions":["read","push","operate","author","administer","platform"],"session":false}`)
 	s.says("/v1/graphs/g/plan", http.StatusOK, `{"inputs":[{"name":"a","type":"int","triggers":true}],
 		"nodes":[{"name":"constructor","kind":"expr","type":"int","on_error":"fail_epoch"}],
 		"outputs":[{"name":"o","from":"constructor"}],"edges":[{"from":"a","to":"constructor","kind":"plain"}]}`)

@@ -1,6 +1,7 @@
 // What all actions have: they are done when somebody says so, and say what has come of it.
 import { html, useEffect, useRef, useState } from "./vendor.js"
 import { set } from "./route.js"
+import { whyNot } from "./who.js"
 
 /** useDoing is what is done when somebody says so: once at a time, with what it has come to or why it has not. */
 export const useDoing = go => {
@@ -16,15 +17,17 @@ export const useDoing = go => {
 	return { ...is, run, clear: () => put({}) }
 }
 
-/** Panel is an action: what it will do, what it is done with, and what it has done. */
-export const Panel = ({ title, label, doing, off, children }) => {
+/** Panel is an action: what it will do, what it is done with, and what it has done; it takes a permission. */
+export const Panel = ({ title, label, needs = "operate", doing, off, children }) => {
+	const no = whyNot(needs)
 	const head = useRef()
 	useEffect(() => head.current?.focus({ preventScroll: true }), [])
 	return html`<section class="act" aria-label=${title}>
 		<div class="bar"><h2 tabindex="-1" ref=${head}>${title}</h2>
 			<button class="quiet" aria-label="Close" onClick=${() => set({ do: "" })}>✕</button></div>
 		${children}
-		<p class="actions"><button class="main" disabled=${doing.busy || off} onClick=${doing.run}>${label}</button></p>
+		${no && html`<p class="refused">${no}.</p>`}
+		<p class="actions"><button class="main" disabled=${doing.busy || off || no} onClick=${doing.run}>${label}</button></p>
 		<div role="status">${doing.busy ? html`<p>It is being done …</p>` : doing.done && html`<div class="did">${doing.done}</div>`}</div>
 		${doing.trouble && html`<p class="bad" role="alert">${doing.trouble}</p>`}
 	</section>`

@@ -4,6 +4,7 @@ import { ask, graphPath, parse } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { brief, exact, list, own, some } from "./format.js"
 import { Panel, useDoing } from "./act.js"
+import { may } from "./who.js"
 import { Push } from "./push.js"
 
 const post = (s, verb, body = {}) => ask("POST", graphPath(s.graph, "/" + verb), { body: JSON.stringify(body) })
@@ -143,10 +144,11 @@ const all = { pause: Pause, resume: Resume, step: Step, fire: Fire, push: Push }
 /** Buttons lead to the actions there are. */
 export const Buttons = ({ s }) => {
 	const now = query("do")
-	const button = (id, name) => html`<button aria-expanded=${now === id ? "true" : "false"}
+	const button = (id, name, needs = "operate") => may(needs) && html`<button aria-expanded=${now === id ? "true" : "false"}
 		onClick=${() => set({ do: now === id ? "" : id, mode: "" })}>${name} …</button>`
+	if (!may("operate") && !may("push")) return null
 	return html`<div class="buttons" role="group" aria-label="Do">${s.paused ? html`${button("resume", "Resume")} ${button("step", "Step")}` :
-		button("pause", "Pause")} ${button("fire", "Fire")} ${button("push", "Push")}</div>`
+		button("pause", "Pause")} ${button("fire", "Fire")} ${button("push", "Push", "push")}</div>`
 }
 
 /** Action is the one that the address has. */

@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set } from "./route.js"
 import { Clock, Waiting } from "./parts.js"
+import { may } from "./who.js"
 import { exact, list, stamped } from "./format.js"
 
 const mostCells = 4e6 // of the table that a comparison takes
@@ -72,7 +73,7 @@ export const Declared = ({ s }) => {
 				<td>${by(r)}</td><td class="wrap">${r.current && html`<span class="badge good">runs</span> `}${r.change}</td></tr>`)}</tbody>
 		</table></div>`}
 		${other ? html`<div class="bar"><h3>From revision ${chosen} to ${exact(s.revision)}, which runs</h3>
-			<button onClick=${() => goBack(chosen)}>Go back to revision ${chosen} …</button></div>
+			${may("author") && html`<button onClick=${() => goBack(chosen)}>Go back to revision ${chosen} …</button>`}</div>
 			${back === chosen && html`<${Back} key=${chosen} s=${s} revision=${Number(chosen)} end=${() => goBack(null)} />`}
 			${then.value && now.value && html`<${Compared} before=${then.value.declaration} after=${now.value.declaration} />`}` :
 		now.value && html`<h3>Revision ${exact(s.revision)}, which runs</h3>

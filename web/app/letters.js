@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { Clock, Value, Waiting } from "./parts.js"
+import { may } from "./who.js"
 import { atDaemon, count, some } from "./format.js"
 
 const page = 50, mostRows = 1000
@@ -75,7 +76,7 @@ export const Letters = ({ s }) => {
 			${s.keys && type("key", "Key", "")}
 			${type("where", "Where", "event.amount > 5")}
 		</div>
-		${items.length > 0 && html`<p class="actions">
+		${items.length > 0 && may("operate") && html`<p class="actions">
 			<button onClick=${() => begin({ verb: "replay", of: choice })}>Replay all that fit …</button>${" "}
 			<button onClick=${() => begin({ verb: "discard", of: choice })}>Discard all that fit …</button></p>`}
 		${act && html`<${Act} key=${JSON.stringify(act)} graph=${s.graph} act=${act} end=${() => begin(null)} done=${l.again} />`}
@@ -106,8 +107,8 @@ const Letter = ({ x, graph, act }) => html`<li><details>
 	</dl>
 	${x.payload_encoding === "json" ? html`<${Value} value=${x.payload} name="What it holds" />` :
 		html`<pre class="value" tabindex="0" role="group" aria-label="What it holds">${x.payload}</pre>`}
-	<p class="actions"><button onClick=${() => act("replay")}>Replay …</button>${" "}
-		<button onClick=${() => act("discard")}>Discard …</button></p></details></li>`
+	${may("operate") && html`<p class="actions"><button onClick=${() => act("replay")}>Replay …</button>${" "}
+		<button onClick=${() => act("discard")}>Discard …</button></p>`}</details></li>`
 
 const nothing = { letters: 0, passed: 0, failed_again: 0, waiting: 0, skipped: 0, discarded: 0, reasons: [], undecided: 0 }
 

@@ -3,6 +3,7 @@ import { html, useEffect, useState, signal } from "./vendor.js"
 import { now, seconds, clock, nothing, stamped, ago } from "./format.js"
 import { Link, to, tenant } from "./route.js"
 import { signOut, signedOut } from "./api.js"
+import { Me } from "./who.js"
 
 /** healths are those there are, the worst first, each with what it looks like and what it means. */
 export const healths = {
@@ -89,6 +90,7 @@ export const Top = ({ stream, children }) => {
 		${tenant.value && html`<span class="badge idle" title="the tenant that is looked at">${tenant.value}</span>`}
 		<div class="crumbs">${children}</div>
 		${stream && html`<${Connection} stream=${stream} />`}
+		<${Me} />
 		<button class="quiet" onClick=${() => { theme.value = next }} title=${"Theme: " + theme.value}
 			aria-label=${`Theme: ${theme.value}; change it to ${next}`}>◐</button>
 		${session.value && html`<button class="quiet" onClick=${leave}>Sign out</button>`}

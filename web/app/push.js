@@ -87,7 +87,7 @@ const Of = ({ s, m, inputs, input }) => {
 	const all = m.firings.rows, at = all.indexOf(before)
 	const since = before === null || !doing.done ? [] : all.slice(0, at < 0 ? all.length : at).filter(f => !f.gap).slice(-5).reverse()
 	const refused = doing.no?.problem.rejected ?? []
-	return html`<${Panel} title=${"Push to " + s.graph} label="Push" doing=${{ ...doing, trouble: refused.length ? "" : doing.trouble }} off=${given.why}>
+	return html`<${Panel} title=${"Push to " + s.graph} label="Push" needs="push" doing=${{ ...doing, trouble: refused.length ? "" : doing.trouble }} off=${given.why}>
 		<div class="choice"><label>Input <select value=${input.name} onChange=${event => set({ input: event.target.value }, true)}>
 			${inputs.map(a => html`<option value=${a.name}>${a.name}</option>`)}</select></label></div>
 		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
