@@ -317,7 +317,7 @@ func TestTail(t *testing.T) {
 	var got []string
 	lost := 0
 	err := c.Tail(t.Context(), "g", TailOptions{Topics: []string{"outputs", "health"}, Since: "7:0",
-		Lost: func(err error, wait time.Duration) {
+		Where: "value != 1", Lost: func(err error, wait time.Duration) {
 			if err == nil || wait <= 0 || wait > maxWait {
 				t.Errorf("lost: %v, %v", err, wait)
 			}
@@ -334,7 +334,7 @@ func TestTail(t *testing.T) {
 	}
 	asked := func(since string) string {
 		return `/v1/ws/graphs/g/reactor {"type":"subscribe","id":1,"topics":["outputs","health"],"since":"` + since +
-			`"}`
+			`","where":"value != 1"}`
 	}
 	if d := cmp.Diff([]string{asked("7:0"), asked("7:2"), asked("7:9")}, s.asked); d != "" {
 		t.Errorf("asked: %s", d)

@@ -28,6 +28,19 @@ type Watch struct {
 // Watch subscribes. graph "" is every graph of the tenant; since is the place of
 // the last frame that was seen, see [Frame.Place], "" for from now on.
 func (c *Client) Watch(ctx context.Context, name string, topics []string, since string) (*Watch, error) {
+	return c.watch(ctx, name, &subscription{Topics: topics, Since: since})
+}
+
+// subscription is what is asked for.
+type subscription struct {
+	Type   string   `json:"type"`
+	ID     int      `json:"id"`
+	Topics []string `json:"topics"`
+	Since  string   `json:"since,omitempty"`
+	Where  string   `json:"where,omitempty"`
+}
+
+func (c *Client) watch(ctx context.Context, name string, q *subscription) (*Watch, error) {
 	path := "/v1/ws/events"
 	if name != "" {
 		path = "/v1/ws" + strings.TrimPrefix(graph(name, "reactor"), "/v1")
@@ -37,7 +50,7 @@ func (c *Client) Watch(ctx context.Context, name string, topics []string, since 
 		return nil, err
 	}
 	w := &Watch{conn: conn}
-	if err := w.subscribe(ctx, topics, since); err != nil {
+	if err := w.subscribe(ctx, q); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -62,13 +75,9 @@ func (c *Client) dial(ctx context.Context, path string) (*websocket.Conn, error)
 }
 
 // subscribe asks, and waits for the daemon's word that it has.
-func (w *Watch) subscribe(ctx context.Context, topics []string, since string) error {
-	ask, err := json.Marshal(struct {
-		Type   string   `json:"type"`
-		ID     int      `json:"id"`
-		Topics []string `json:"topics"`
-		Since  string   `json:"since,omitempty"`
-	}{"subscribe", 1, topics, since})
+func (w *Watch) subscribe(ctx context.Context, q *subscription) error {
+	q.Type, q.ID = "subscribe", 1
+	ask, err := json.Marshal(q)
 	if err != nil {
 		return fmt.Errorf("encode the subscription: %w", err)
 	}

@@ -41,6 +41,7 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		ID     json.RawMessage `json:"id"`
 		Topics []string        `json:"topics"`
 		Since  string          `json:"since"`
+		Where  string          `json:"where"`
 	}
 	if wsjson.Write(ctx, conn, map[string]any{
 		"type": "hello", "server_time": now, "limits": map[string]int{},
@@ -49,7 +50,8 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.mu.Lock()
-	d.log = append(d.log, strings.TrimSpace(request.Type+" "+strings.Join(request.Topics, ",")+" "+request.Since))
+	d.log = append(d.log, strings.TrimSpace(request.Type+" "+strings.Join(request.Topics, ",")+" "+request.Since+
+		" "+request.Where))
 	d.mu.Unlock()
 	if wsjson.Write(ctx, conn, map[string]any{"type": "result", "id": request.ID, "topics": request.Topics}) != nil {
 		return
@@ -127,11 +129,11 @@ func TestTailSubscribes(t *testing.T) {
 	t.Parallel()
 	daemon := newDaemon(t)
 	r := command(t.Context(), daemon.Server, "", "tail", "market_maker", "--topics", "outputs,firings", "--since",
-		"7:41", "-n", "1")
+		"7:41", "--where", "value > 1", "-n", "1")
 	if r.code != 0 {
 		t.Fatalf("got %+v", r)
 	}
-	want := []string{"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,firings 7:41"}
+	want := []string{"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,firings 7:41 value > 1"}
 	if d := cmp.Diff(want, daemon.requests()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

@@ -76,6 +76,10 @@ func TestCommands(t *testing.T) {
 		{`{"type":"subscribe","id":1,"topics":["state"],"since":7}`, "invalid_frame"},
 		{`{"type":"subscribe","id":1,"topics":["state"],"since":"bad"}`, "bad_since"},
 		{`{"type":"subscribe","id":1,"topics":["state"],"n":1}`, "invalid_frame"},
+		{`{"type":"subscribe","id":1,"topics":["outputs"],"where":""}`, "invalid_frame"},
+		{`{"type":"subscribe","id":1,"topics":["outputs"],"where":7}`, "invalid_frame"},
+		{`{"type":"subscribe","id":1,"topics":["outputs"],"where":"value.price >"}`, "invalid_frame"},
+		{`{"type":"subscribe","id":1,"topics":["outputs"],"where":"price > 1"}`, "invalid_frame"},
 	}
 	for _, tt := range bad {
 		c.send(tt.frame)
@@ -170,4 +174,38 @@ func TestWatchAll(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
+}
+
+// TestWatchWhere: outputs and firings come for which an expression is true, and whatever is neither; one that it
+// cannot be computed for does not come.
+func TestWatchWhere(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := connect(t, serve(t, newServer(t, f, Config{}))+reactorURL)
+	c.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","health"],` +
+		`"where":"output == \"o\" ? value.price > 5 : ok && outputs.o.price > 5 && inputs.a == 1"}`)
+	c.want(`{"type":"result","id":1,"topics":["outputs","firings","health"]}`)
+	one, other, failed := firing(), firing(), firing()
+	one.OK, other.OK, failed.OK = true, true, false
+	one.Inputs = map[string]json.RawMessage{"a": json.RawMessage("1")}
+	one.Outputs = map[string]json.RawMessage{"o": json.RawMessage(`{"price":6}`)}
+	other.Inputs, failed.Outputs = one.Inputs, one.Outputs
+	other.Outputs = map[string]json.RawMessage{"o": json.RawMessage(`{"price":4}`)}
+	output := func(seq int64, value string) *api.Frame {
+		return &api.Frame{Type: "output", Graph: "g", Seq: seq, Incarnation: 7, Output: "o", Epoch: seq,
+			Value: json.RawMessage(value)}
+	}
+	sub := f.sub(0)
+	for _, frame := range []*api.Frame{output(1, `{"price":4}`), output(2, `"none"`), output(3, `{"price":6}`),
+		{Type: "firing", Graph: "g", Seq: 4, Incarnation: 7, Epoch: 4, Firing: &other},
+		{Type: "firing", Graph: "g", Seq: 5, Incarnation: 7, Epoch: 5, Firing: &failed},
+		{Type: "firing", Graph: "g", Seq: 6, Incarnation: 7, Epoch: 6, Firing: &one},
+		{Type: "gap", Graph: "g", Seq: 9, Incarnation: 7, From: 7, To: 9}, output(10, `{"price":5}`),
+		{Type: "health", Graph: "g", Seq: 10, Incarnation: 7, Health: "live"}} {
+		sub.frames <- frame
+	}
+	c.wantFrame(output(3, `{"price":6}`))
+	c.wantFrame(&api.Frame{Type: "firing", Graph: "g", Seq: 6, Incarnation: 7, Epoch: 6, Firing: &one})
+	c.wantFrame(&api.Frame{Type: "gap", Graph: "g", Seq: 9, Incarnation: 7, From: 7, To: 9})
+	c.wantFrame(&api.Frame{Type: "health", Graph: "g", Seq: 10, Incarnation: 7, Health: "live"})
 }

@@ -9,6 +9,7 @@ import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
 import { Letters } from "./letters.js"
 import { Declared } from "./declared.js"
+import { Tail } from "./tail.js"
 import { Action, Buttons } from "./actions.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
@@ -74,6 +75,7 @@ const Body = ({ m, s }) => {
 		<${WhyNot} s=${s} />
 		<${Letters} s=${s} />
 		<${Declared} s=${s} />
+		<${Tail} s=${s} />
 		<${Firings} m=${m} s=${s} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }

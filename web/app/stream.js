@@ -11,9 +11,10 @@ const patience = 10000 // for an answer
 
 /**
  * open follows the topics of an endpoint. heard is given each frame, and how long its text is; again says that a
- * connection has begun anew, since when there was none, and whether it goes on where the last one was.
+ * connection has begun anew, since when there was none, and whether it goes on where the last one was. where is an
+ * expression: outputs and firings come for which it is true.
  */
-export const open = (path, topics, { heard, again = () => {}, resumes = false }) => {
+export const open = (path, topics, { heard, again = () => {}, resumes = false, where }) => {
 	const state = signal({ name: "connecting", since: Date.now() })
 	const places = new Map() // by shard: where the stream is
 	let socket, timer, tries = 0, ended = false, last = 0
@@ -35,7 +36,7 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false })
 
 	const subscribe = (to, from) => {
 		goesOn = from !== ""
-		to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics, ...(from ? { since: from } : {}) }))
+		to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics, where, ...(from ? { since: from } : {}) }))
 	}
 
 	const note = f => {

@@ -77,8 +77,8 @@ func (c *choice) means(l *checkpoint.DeadLetter) bool {
 	if c.where == nil {
 		return true
 	}
-	event := letterValue(l.Payload)
-	c.env.Values = append(c.env.Values[:0], event, event, letterValue([]byte(l.Key)), boundary.Time(l.At),
+	event := expression.OfJSON(l.Payload)
+	c.env.Values = append(c.env.Values[:0], event, event, expression.OfJSON([]byte(l.Key)), boundary.Time(l.At),
 		boundary.String(l.Code), boundary.String(l.Stage), boundary.String(l.Accumulator), boundary.String(l.Output),
 		boundary.String(l.Reason), boundary.String(l.Position), boundary.Int(l.Epoch), boundary.Int(l.Events),
 		boundary.Int(max(1, l.Attempts)))
@@ -87,15 +87,6 @@ func (c *choice) means(l *checkpoint.DeadLetter) bool {
 		c.undecided++
 	}
 	return is && err == nil
-}
-
-// letterValue is JSON as expressions read it; what is none is null.
-func letterValue(raw []byte) boundary.Value {
-	v, err := boundary.NewDecoder(nil, boundary.Limits{MaxBytes: len(raw) + 1}).Decode(raw)
-	if err != nil {
-		return boundary.Null()
-	}
-	return v
 }
 
 // List lists what could not be used, newest first: those that the next checkpoint

@@ -25,12 +25,13 @@ const (
 	memberN
 	memberOnlyChanged
 	memberTraceparent
+	memberWhere
 	memberCount
 )
 
 // memberNames are the members' names on the wire, in the order of the constants.
 var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key",
-	"n", "only_changed", "traceparent"}
+	"n", "only_changed", "traceparent", "where"}
 
 func memberOf(name []byte) (member, bool) {
 	for m, n := range memberNames {

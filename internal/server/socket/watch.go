@@ -82,7 +82,7 @@ type subscribed struct {
 
 // subscribe starts the stream, in place of the one there is.
 func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, error) {
-	if bad := f.only("subscribe", memberTopics, memberSince); bad != nil {
+	if bad := f.only("subscribe", memberTopics, memberSince, memberWhere); bad != nil {
 		return bad, nil
 	}
 	var wanted []string
@@ -103,6 +103,10 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 			return &frameError{api.CodeInvalidFrame, `since must be a string of the form "incarnation:seq"`}, nil
 		}
 	}
+	wants, bad := where(f[memberWhere])
+	if bad != nil {
+		return bad, nil
+	}
 	of := slices.DeleteFunc(slices.Clone(wanted), func(t string) bool { return t == topicSummary })
 	sub, err := e.c.h.ctl.Watch(ctx, e.ref, of, since)
 	if err != nil {
@@ -113,7 +117,10 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 		at = q.Places()
 	}
 	if e.ref.Name == "" && len(e.who.Scope.Graphs) > 0 {
-		sub = &narrowed{sub, e.who}
+		sub = &filtered{sub, narrowed(e.who)}
+	}
+	if wants != nil {
+		sub = &filtered{sub, wants}
 	}
 	if len(of) < len(wanted) {
 		sub = newSurvey(ctx, sub, e.c.h.lookout, e.ref, e.who.Sees)

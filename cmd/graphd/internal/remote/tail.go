@@ -21,7 +21,7 @@ import (
 
 func (a *Verbs) tailCmd() *cobra.Command {
 	var topics []string
-	var since string
+	var since, where string
 	var count int
 	var lines bool
 	cmd := a.client(verb{
@@ -40,13 +40,13 @@ ends it.`,
 				graph = args[0]
 			}
 			if !a.Structured() && !lines && telemetry.IsTerminal(a.Out) {
-				err := a.watch(ctx, c, graph, client.TailOptions{Topics: topics, Since: since}, count)
+				err := a.watch(ctx, c, graph, client.TailOptions{Topics: topics, Since: since, Where: where}, count)
 				if errors.Is(err, errEnough) {
 					return nil
 				}
 				return err
 			}
-			return a.tail(ctx, c, graph, topics, since, count)
+			return a.tail(ctx, c, graph, client.TailOptions{Topics: topics, Since: since, Where: where}, count)
 		},
 	})
 	cmd.Flags().StringSliceVar(&topics, "topics", []string{
@@ -55,6 +55,7 @@ ends it.`,
 	choices(cmd, "topics", "outputs", "firings", "health", "state", "summary")
 	cmd.Flags().StringVar(&since, "since", "",
 		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
+	cmd.Flags().StringVar(&where, "where", "", "only outputs and firings for which this expression is true")
 	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
 	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after this many frames; 0 is never")
 	return cmd
@@ -65,12 +66,11 @@ var errEnough = errors.New("enough")
 
 // tail prints frames until it has enough, the graph is gone, or it is interrupted; a lost
 // connection is made again.
-func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, topics []string, since string,
+func (a *Verbs) tail(ctx context.Context, c *client.Client, graph string, options client.TailOptions,
 	count int) error {
 	n, list := 0, ""
-	options := client.TailOptions{Topics: topics, Since: since,
-		Lost: func(err error, wait time.Duration) { a.Say("%s", whyLost(err, wait)) },
-		Back: func() { a.Say("connected again") }}
+	options.Lost = func(err error, wait time.Duration) { a.Say("%s", whyLost(err, wait)) }
+	options.Back = func() { a.Say("connected again") }
 	err := c.Tail(ctx, graph, options, func(f *api.Frame) error {
 		if f.List != nil && !a.Structured() { // it comes behind each look, and says the same behind most
 			was := list
