@@ -53,7 +53,7 @@ testbed: ## Keep a PostgreSQL and a Kafka running for tests, and print the varia
 # Without the race detector; `make test` runs a part of them under it too. DIFF_SEED=17 runs one, DIFF_SHRINK=1m makes
 # one that differs smaller.
 test-differential: ## 300 random declarations through run, test, and live at several paces and across kills, of the binary too
-	DIFF_ALL=1 $(GO) test -count=1 -timeout 30m -v -run 'Wide|NeverLose' ./internal/differential
+	DIFF_ALL=1 $(GO) test -count=1 -timeout 60m -v -run 'Wide|M26JoinsEveryWay|NeverLose' ./internal/differential
 
 # Without the race detector; `make test` runs a part of them under it too. Shards go from one member to the other in a
 # quarter of them, from 100 on in all, which needs the PostgreSQL of `make testbed`. SHARD_CORES=all runs each live on every

@@ -10,5 +10,7 @@
 // and TestM52MovedShardsSayWhatOneSays: a bounded run to the byte, live graphs by key, for several numbers of shards
 // and of cores (M48 to M54). A graph that has lost something stands still, which is told after a third of the patience.
 //
+// Graphs that follow others are drawn by newLed, and compared with runs over what runs have put out (M46).
+//
 // Mistakes that were planted by hand, and which way has found them, are listed in decision 0252.
 package differential

@@ -298,13 +298,19 @@ type life struct {
 	t     *testing.T
 	e     *engine.Engine
 	store *mortal
+	ref   api.Ref // of the graph that is asked for
 }
 
 var wideRef = api.Ref{Tenant: "default", Name: "random"}
 
 // begin starts a graph over the store. While it is gone on from, a dead store is no error.
 func begin(t *testing.T, store *mortal, doc string, out *safeBuffer) (*life, error) {
-	l, to := &life{t: t, store: store}, stdout.NewOutput(out)
+	return beginAs(t, wideRef, store, doc, out)
+}
+
+// beginAs is that for a graph of another name.
+func beginAs(t *testing.T, ref api.Ref, store *mortal, doc string, out *safeBuffer) (*life, error) {
+	l, to := &life{t: t, store: store, ref: ref}, stdout.NewOutput(out)
 	l.e = engine.New(engine.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), ShutdownTimeout: patience,
 		Kinds: &builtin.Kinds{Stdout: to, Sinks: lines(to)},
@@ -312,7 +318,7 @@ func begin(t *testing.T, store *mortal, doc string, out *safeBuffer) (*life, err
 	if err := l.e.Open(t.Context()); err != nil {
 		return l, err
 	}
-	_, err := l.e.Apply(t.Context(), wideRef, []byte(doc), api.Change{})
+	_, err := l.e.Apply(t.Context(), ref, []byte(doc), api.Change{})
 	return l, err
 }
 
@@ -326,13 +332,13 @@ func (l *life) comes(events int64, s, want *spoken) (died bool, err error) {
 			return true, nil
 		}
 		time.Sleep(time.Millisecond)
-		sum, err := l.e.Graph(l.t.Context(), wideRef)
+		sum, err := l.e.Graph(l.t.Context(), l.ref)
 		switch {
 		case err != nil:
 			return false, err
 		case sum.HealthReason != nil && l.store.sharded && sum.HealthReason.Code == "crash_loop":
 			// Three lives in which others have made the commits that the store has taken (M43).
-			if _, err := l.e.Restart(l.t.Context(), wideRef, "", "test"); err != nil && !l.died() {
+			if _, err := l.e.Restart(l.t.Context(), l.ref, "", "test"); err != nil && !l.died() {
 				return false, err
 			}
 		case sum.Health == "failed" || sum.Health == "halted":
@@ -360,7 +366,7 @@ func (l *life) comes(events int64, s, want *spoken) (died bool, err error) {
 }
 
 func (l *life) checkpoint() error {
-	_, err := l.e.Checkpoint(l.t.Context(), wideRef)
+	_, err := l.e.Checkpoint(l.t.Context(), l.ref)
 	return err
 }
 
