@@ -272,7 +272,7 @@ func (e *Engine) restate(ctx context.Context, m *graphrun.Graph, p *proposal, re
 			return err
 		}
 		decl.Revision, res.Revision = revision, revision
-		m.Restated(decl)
+		e.restated(m, decl)
 	}
 	sum := m.Summary(ctx)
 	res.Graph, res.Troubles = &sum, told.Troubles(&sum)

@@ -45,9 +45,15 @@ func (e *Engine) stored(d checkpoint.Declaration) *graphrun.Graph {
 		}
 	}
 	if m.Unit() == nil {
-		e.contracts().Unread(&d)
+		e.contracts().Doubt(&d, false)
 	}
 	return m
+}
+
+// restated notes a declaration that means what runs.
+func (e *Engine) restated(m *graphrun.Graph, d checkpoint.Declaration) {
+	m.Restated(d)
+	e.feeds.Undoubted(func(g api.Ref) bool { return g == m.Ref() })
 }
 
 // follow takes over what other daemons have changed in the declarations, until ctx is done.
@@ -82,6 +88,7 @@ func (e *Engine) takeDeclarations(ctx context.Context) error {
 		there[api.Ref{Tenant: d.Tenant, Name: d.Graph}] = true
 		e.takeDeclaration(ctx, d)
 	}
+	e.feeds.Undoubted(func(g api.Ref) bool { return !there[g] && e.Find(g) != nil }) // they were never taken
 	for _, m := range e.all() {
 		if !there[m.Ref()] {
 			if err := e.takeDeletion(ctx, m.Ref()); err != nil {
@@ -108,29 +115,34 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	if err = e.mayApply(exists, old, 0); err == nil {
 		unit, err = e.cfg.Kinds.ParseStoredFor(ctx, d.Tenant, written(d.Text), fileOf(d.Origin))
 	}
-	if e.isClosing() || ctx.Err() != nil || e.Untaken.Later(e.cfg.Log, &d, err) {
+	if e.isClosing() || ctx.Err() != nil {
+		return
+	}
+	if e.Untaken.Later(e.cfg.Log, &d, err) {
+		e.contracts().Doubt(&d, true)
 		return
 	}
 	m := graphrun.New(e.host, d, unit)
 	if err = refusals.Mistakes(err); err != nil {
 		e.cfg.Log.Error("another daemon has applied a declaration that this one cannot use", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", err)
+		e.contracts().Doubt(&d, false)
 		if exists {
 			return // the graph stays as it is; it may be another release's
 		}
 		m.Broken(err)
-		e.contracts().Unread(&d)
 		e.adopt(m)
 		return
 	}
 	if exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit) && (old.AsDeclared() || !m.Fits(ctx)) {
-		old.Restated(d)
+		e.restated(old, d)
 		return
 	}
 	settle, refused := e.claim(g, unit.Spec, nil)
 	if refused != nil { // each daemon has allowed one of two links that together close a cycle
 		e.cfg.Log.Error("another daemon has applied a declaration that is refused here", "graph", d.Graph, "tenant",
 			d.Tenant, "revision", d.Revision, "err", refused)
+		e.contracts().Doubt(&d, false)
 		return
 	}
 	e.cfg.Log.Info("another daemon has applied a declaration", "graph", d.Graph, "tenant", d.Tenant, "revision",
@@ -142,6 +154,7 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 	}
 	if err := e.replace(ctx, old, m, func(graphrun.Put) error { return nil }); err != nil {
 		settle(false)
+		e.contracts().Doubt(&d, false)
 		old.Updated("update_failed", d.Origin, plainly(err), false)
 		return
 	}

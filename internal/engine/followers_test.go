@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/reactor"
 )
 
 // reluctant is a store that takes no declaration of a graph, and has something happen before it says so.
@@ -108,6 +109,135 @@ func TestM46AnUnusableFollowerIsWaitedFor(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if o := b.summary("lead").Outputs[0]; x.taken() != cutsOf(1, 10) || o.Pending != 0 {
 			t.Errorf("x took %s, and the leader keeps %+v", x.taken(), o)
+		}
+	})
+}
+
+// M46, M52: a graph that another daemon has applied, and that the one which runs the leader has no room for, is waited
+// for: the leader keeps its values, says whom for, and is neither deleted nor changed. Once there is room, or the graph
+// is deleted, that ends.
+func TestM46AFollowerWithoutRoomIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		s := newShared()
+		s.capacity["a"] = 1
+		a, b := followBed(t, s.view("a"), x, y), followBed(t, s.view("b"), x, y)
+		defer func() {
+			b.close()
+			a.close()
+		}()
+		a.e.cfg.MaxGraphs = 2
+		ref := func(name string) api.Ref { return api.Ref{Tenant: "default", Name: name} }
+		remove := func(at *bed, name string) {
+			t.Helper()
+			if err := at.e.Delete(t.Context(), ref(name), true); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		keeps := func(pending int64, whom string) {
+			t.Helper()
+			if o := a.summary("lead").Outputs[0]; o.Pending != pending || !strings.Contains(o.Error, whom) {
+				t.Errorf("the leader keeps %+v, want %d", o, pending)
+			}
+		}
+		a.apply(lead, "lead")
+		a.apply(fmt.Sprintf(placed, "spare"), "spare")
+		a.until("lead", reactor.HealthLive, time.Minute)
+		b.until("lead", reactor.HealthStandby, time.Minute)
+		b.apply(fmt.Sprintf(follows, "y", ""), "y")
+		b.apply(fmt.Sprintf(follows, "x", ""), "x")
+		time.Sleep(10 * time.Second)
+		a.leads(1, 5)
+		time.Sleep(time.Minute)
+		keeps(5, `"x" waits for room`)
+		wantCode(t, a.e.Delete(t.Context(), ref("lead"), true), http.StatusConflict, "followed", `graph "x"`)
+		_, err := a.e.Apply(t.Context(), ref("lead"), []byte(strings.Replace(lead, "cuts:", "cut:", 1)), api.Change{})
+		wantCode(t, err, http.StatusConflict, "followed", `graph "x"`, "cuts")
+		remove(b, "x")
+		keeps(5, `"y" waits for room`)
+		remove(a, "spare")
+		keeps(0, "")
+		if y.taken() != cutsOf(1, 5) || x.taken() != "[]" {
+			t.Errorf("y took %s, x %s", y.taken(), x.taken())
+		}
+		b.apply(fmt.Sprintf(follows, "x", ""), "x")
+		time.Sleep(10 * time.Second)
+		a.leads(6, 8)
+		time.Sleep(time.Minute)
+		keeps(3, `"x" waits for room`)
+		remove(b, "x")
+		keeps(0, "")
+	})
+}
+
+// M46, M52: a newer declaration of a graph that another daemon has applied, and that this one cannot use, may be one
+// that follows, until it is another again; the graph runs on as it was.
+func TestM46AnUnusableRevisionIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		s := newShared()
+		a := followBed(t, s.view("a"), x, y)
+		defer a.close()
+		a.apply(lead, "lead")
+		doc, other := fmt.Sprintf(placed, "x"), s.view("b")
+		a.apply(doc, "x")
+		put := func(text string) {
+			t.Helper()
+			d := checkpoint.Declaration{Tenant: "default", Graph: "x", Origin: "api", Updated: time.Now(), Text: text}
+			if _, err := other.PutDeclaration(t.Context(), d, 0); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		put(strings.Replace(fmt.Sprintf(follows, "x", ""), "nodes:", "nodes: { m: [ }", 1))
+		a.leads(1, 5)
+		time.Sleep(time.Minute)
+		if o := a.summary("lead").Outputs[0]; o.Pending != 5 || !strings.Contains(o.Error, `"x" cannot be used`) {
+			t.Errorf("the leader keeps %+v", o)
+		}
+		put("# as it was\n" + doc)
+		if o := a.summary("lead").Outputs[0]; o.Pending != 0 {
+			t.Errorf("the leader keeps %+v", o)
+		}
+	})
+}
+
+// M46: of two graphs whose declarations cannot be used neither keeps the other from being deleted, unless the words of
+// these say that one may follow the other.
+func TestM46UnusableGraphsAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		store := memstore.New()
+		b := followBed(t, store, x, y)
+		b.apply(lead, "lead")
+		docs := map[string]string{"z": strings.Replace(fmt.Sprintf(follows, "z", ""), "name: lead, output: cuts",
+			"name: mid, output: on", 1)}
+		for _, name := range []string{"x", "y", "mid"} {
+			docs[name] = fmt.Sprintf(follows, name, "")
+		}
+		docs["mid"] = strings.TrimSuffix(docs["mid"], " }\n") + ", on: { from: m, sink: { followers: {} } } }\n"
+		for _, name := range []string{"x", "y", "mid"} {
+			b.apply(docs[name], name)
+		}
+		b.close()
+		for name, doc := range docs {
+			broken := checkpoint.Declaration{Tenant: "default", Graph: name, Origin: "api", Updated: time.Now(),
+				Text: strings.Replace(doc, "nodes:", "nodes: { m: [ }", 1)}
+			if _, err := store.PutDeclaration(t.Context(), broken, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b = followBed(t, store, x, y)
+		defer func() { b.close() }()
+		remove := func(name string) error {
+			return b.e.Delete(t.Context(), api.Ref{Tenant: "default", Name: name}, true)
+		}
+		wantCode(t, remove("mid"), http.StatusConflict, "followed", `graph "z"`)
+		for _, name := range []string{"x", "z", "mid", "y", "lead"} {
+			if err := remove(name); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }

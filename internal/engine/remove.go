@@ -21,7 +21,7 @@ func (e *Engine) Delete(ctx context.Context, g api.Ref, deleteState bool) error 
 	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
 	if err == nil {
-		err = e.contracts().Unfollowed(g)
+		err = e.contracts().Unfollowed(g, m.Declaration().Text)
 	}
 	if err != nil {
 		return err

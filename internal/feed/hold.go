@@ -166,9 +166,9 @@ func (h *holder) Deliver(ctx context.Context, batch []sink.Message) error {
 			seen = has
 			timer.Reset(holdPatience)
 		}
-		if who := h.links.MayFollow(h.of.graph); who != "" {
-			return fmt.Errorf("the declaration of graph %q cannot be used, and it may be one that follows; the values "+
-				"wait until it is applied again or deleted", who)
+		if who := h.links.MayFollow(h.of.graph); len(who) > 0 {
+			return fmt.Errorf("the declaration of graph %q %s, and it may be one that follows; the values wait until "+
+				"%s", who[0].Graph, who[0].Why(), who[0].Until())
 		}
 		if behind == nil {
 			return nil

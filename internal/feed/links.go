@@ -124,14 +124,14 @@ type Links struct {
 	changed chan struct{}
 	// kept are the outputs that graphs follow, or have followed.
 	kept map[outputOf]*kept
-	// unread are graphs that may follow others, see [Links.Unread].
-	unread map[api.Ref]bool
+	// doubts are graphs that may follow others, see [Links.Doubt].
+	doubts map[api.Ref]Doubt
 }
 
 // New makes the links of a daemon without graphs. What is at their ends is found in graphs.
 func New(graphs Graphs) *Links {
 	return &Links{graphs: graphs, claimed: newLinkSet(), live: newLinkSet(), changed: make(chan struct{}),
-		kept: make(map[outputOf]*kept), unread: make(map[api.Ref]bool)}
+		kept: make(map[outputOf]*kept), doubts: make(map[api.Ref]Doubt)}
 }
 
 // Claim has the links of a declaration beside those that graph g has, unless they would close a cycle: then the answer
@@ -154,7 +154,7 @@ func (w *Links) Claim(g api.Ref, s *spec.Graph, sees func(graph string) bool) (
 		left := before
 		if applied {
 			left = links
-			delete(w.unread, g)
+			delete(w.doubts, g)
 		}
 		w.claimed.put(g, left)
 		w.tell() // who has waited for what has gone waits no more
@@ -199,26 +199,6 @@ func together(before, links []link) []link {
 		}
 	}
 	return all
-}
-
-// Unread says that the declaration of graph g cannot be used, and that it may be one that follows: which outputs is not
-// known, so none of its tenant's is through until the graph is applied again, or forgotten.
-func (w *Links) Unread(g api.Ref) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unread[g] = true
-}
-
-// MayFollow names a graph of which is not known whether it follows outputs of another; "" for none.
-func (w *Links) MayFollow(leader api.Ref) (name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for g := range w.unread { // the least of them: the order does not matter
-		if g.Tenant == leader.Tenant && g != leader && (name == "" || g.Name < name) {
-			name = g.Name
-		}
-	}
-	return name
 }
 
 // Outside refuses the links of a declaration that name graphs which whoever sends it may not know of, whether they
@@ -287,7 +267,7 @@ func (w *Links) Forget(g api.Ref) {
 	defer w.mu.Unlock()
 	w.claimed.put(g, nil)
 	w.live.put(g, nil)
-	delete(w.unread, g)
+	delete(w.doubts, g)
 	w.forgetKept(g)
 	w.tell()
 }

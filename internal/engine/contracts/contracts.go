@@ -99,14 +99,24 @@ func unreadable(u *compile.Unit, readers []feed.Reader, sees func(graph string) 
 	return diags
 }
 
-// followWord is what the declaration of every graph that follows has in it.
-var followWord = regexp.MustCompile(`\bfollow\b`)
+var (
+	// followWord is what the declaration of every graph that follows has in it, followersWord what that of every one
+	// has that may be followed.
+	followWord    = regexp.MustCompile(`\bfollow\b`)
+	followersWord = regexp.MustCompile(`\bfollowers\b`)
+)
 
-// Unread has the outputs of a tenant wait for a graph whose declaration cannot be used, if it may follow one.
-func (b *Book) Unread(d *checkpoint.Declaration) {
+// Doubt has the outputs of a tenant wait for a graph whose declaration cannot be used, or is not taken for want of
+// room, if it may follow one.
+func (b *Book) Doubt(d *checkpoint.Declaration, untaken bool) {
 	if followWord.MatchString(d.Text) {
-		b.Links.Unread(api.Ref{Tenant: d.Tenant, Name: d.Graph})
+		b.Links.Doubt(api.Ref{Tenant: d.Tenant, Name: d.Graph}, feed.Doubt{Text: d.Text, Untaken: untaken})
 	}
+}
+
+// names says that a declaration may name a graph: what a reference or an escape comes to is not looked up.
+func names(text, graph string) bool {
+	return strings.Contains(text, graph) || strings.Contains(text, "${") || strings.Contains(text, `\`)
 }
 
 // keeps refuses a declaration of graph g that takes an output away, or changes what it puts out, while nobody knows
@@ -114,7 +124,7 @@ func (b *Book) Unread(d *checkpoint.Declaration) {
 func (b *Book) keeps(g api.Ref, u *compile.Unit, sees func(graph string) bool) error {
 	who := b.Links.MayFollow(g)
 	old := b.Unit(g)
-	if who == "" || old == nil {
+	if len(who) == 0 || old == nil {
 		return nil
 	}
 	for i := range old.Spec.Outputs {
@@ -122,21 +132,20 @@ func (b *Book) keeps(g api.Ref, u *compile.Unit, sees func(graph string) bool) e
 		was, _ := old.Outlet(name)
 		is, _ := u.Outlet(name)
 		if was.Followed && (!is.Followed || !is.Type.Equal(was.Type)) {
-			return mayFollow(who, sees, "the output "+name+" would be another or none")
+			return mayFollow(&who[0], sees, "the output "+name+" would be another or none")
 		}
 	}
 	return nil
 }
 
-// mayFollow refuses what may take something from a graph whose declaration cannot be used.
-func mayFollow(who string, sees func(graph string) bool, what string) error {
-	if named := fmt.Sprintf("graph %q", who); sees == nil || sees(who) {
-		who = named
-	} else {
-		who = "a graph"
+// mayFollow refuses what may take something from a graph of which is not known what it follows.
+func mayFollow(d *feed.Doubt, sees func(graph string) bool, what string) error {
+	who := "a graph"
+	if sees == nil || sees(d.Graph) {
+		who = fmt.Sprintf("graph %q", d.Graph)
 	}
 	return &api.Error{Status: http.StatusConflict, Code: api.CodeFollowed, Detail: fmt.Sprintf("the declaration of %s "+
-		"cannot be used, and it may be one that follows: %s; apply it again or delete it first", who, what)}
+		"%s, and it may be one that follows: %s; wait until %s", who, d.Why(), what, d.Until())}
 }
 
 // keptForFollowers is why an accumulator of source graph reads no output of sink followers: nobody would know what of
@@ -154,7 +163,7 @@ func contract(u *compile.Unit, at *spec.Pos, text string) spec.Diagnostic {
 func misfit(leader *compile.Unit, output string, u *compile.Unit, input string) (why string, ds spec.Diagnostics) {
 	switch o, there := leader.Outlet(output); {
 	case !there:
-		return "there is no such output; it has " + names(leader.Spec.Outputs), nil
+		return "there is no such output; it has " + outputs(leader.Spec.Outputs), nil
 	case !o.Followed:
 		return "its values are not kept for followers; give it sink: { followers: {} }", nil
 	default:
@@ -162,28 +171,37 @@ func misfit(leader *compile.Unit, output string, u *compile.Unit, input string) 
 	}
 }
 
-func names(outputs []spec.Output) string {
-	list := make([]string, len(outputs))
-	for i := range outputs {
-		list[i] = outputs[i].Name
+func outputs(of []spec.Output) string {
+	list := make([]string, len(of))
+	for i := range of {
+		list[i] = of[i].Name
 	}
 	return strings.Join(list, ", ")
 }
 
-// Unfollowed refuses to remove a graph that others follow: they would read it no more.
-func (b *Book) Unfollowed(g api.Ref) error {
+// Unfollowed refuses to remove a graph, of which text is the declaration, that others follow: they would read it no
+// more.
+func (b *Book) Unfollowed(g api.Ref, text string) error {
 	followers := slices.DeleteFunc(b.Links.Readers(g), func(r feed.Reader) bool { return !r.Follows })
-	if len(followers) == 0 {
-		u, who := b.Unit(g), b.Links.MayFollow(g)
-		if who == "" || u != nil && !slices.ContainsFunc(u.Spec.Outputs, func(o spec.Output) bool {
-			return o.Sink.Target().Followers()
-		}) {
-			return nil
-		}
-		return mayFollow(who, nil, "it would read this one no more")
+	if len(followers) > 0 {
+		return &api.Error{Status: http.StatusConflict, Code: api.CodeFollowed, Detail: "graphs follow its outputs: " +
+			by(followers) + "; delete these first, or have them read something else"}
 	}
-	return &api.Error{Status: http.StatusConflict, Code: api.CodeFollowed, Detail: "graphs follow its outputs: " +
-		by(followers) + "; delete these first, or have them read something else"}
+	for _, d := range b.Links.MayFollow(g) {
+		if b.mayBeFollowed(g, text, &d) {
+			return mayFollow(&d, nil, "it would read this one no more")
+		}
+	}
+	return nil
+}
+
+// mayBeFollowed says that a graph may be what another one follows. Of a declaration that cannot be used the words alone
+// are known, and two such are not both to wait for the other.
+func (b *Book) mayBeFollowed(g api.Ref, text string, by *feed.Doubt) bool {
+	if u := b.Unit(g); u != nil {
+		return slices.ContainsFunc(u.Spec.Outputs, func(o spec.Output) bool { return o.Sink.Target().Followers() })
+	}
+	return followersWord.MatchString(text) && names(by.Text, g.Name)
 }
 
 // by names who follows.
