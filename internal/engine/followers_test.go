@@ -287,6 +287,28 @@ func TestM11FollowedOutputsAreNotStoppedAlone(t *testing.T) {
 	})
 }
 
+// M11: an output that is stopped, and becomes one which graphs follow, goes on, for nobody could stop it now.
+func TestM11AStoppedOutputThatIsFollowedGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := &picky{}, &picky{}
+		b := followBed(t, memstore.New(), x, y)
+		defer b.close()
+		ref := api.Ref{Tenant: "default", Name: "lead"}
+		b.apply(strings.Replace(lead, "followers:", "stdout:", 1), "lead")
+		if _, err := b.e.StopPart(t.Context(), ref, api.Part{Output: "cuts"}, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		b.apply(lead, "lead")
+		b.apply(fmt.Sprintf(follows, "x", ""), "x")
+		b.leads(1, 5)
+		time.Sleep(5 * time.Second)
+		s := b.summary("lead")
+		if o := s.Outputs[0]; x.taken() != cutsOf(1, 5) || o.Pending != 0 || o.Stopped != nil || s.HealthReason != nil {
+			t.Errorf("x took %s, of %+v, %+v", x.taken(), o, s.HealthReason)
+		}
+	})
+}
+
 // M46: the summary of a leader tells who follows each output, and how many values each does not have in a checkpoint:
 // those of one that runs, of one that is paused, and after a start.
 func TestM46ALeaderTellsWhoFollows(t *testing.T) {

@@ -40,8 +40,24 @@ func (g *Graph) restore(ctx context.Context, cfg reactor.Config, head checkpoint
 		}
 		replay.Done()
 		core.Begin()
+		g.unstop(core)
 		g.tellRestored(dropped, replay, head.Incarnation)
 		return core, nil
+	}
+}
+
+// unstop lets the outputs go on that were stopped while they had another sink, and that nobody could stop as they are
+// now (M11).
+func (g *Graph) unstop(core *reactor.Core) {
+	for i := range g.Unit.Spec.Outputs {
+		o, p := &g.Unit.Spec.Outputs[i], reactor.Part{Output: true, Index: i}
+		if core.Stopped(p) == nil || !o.Sink.Target().Followers() &&
+			core.Config().Routes[i].Path != reactor.PathCoTransaction {
+			continue
+		}
+		core.StartPart(core.Now(), p)
+		g.Log.Info("an output that was stopped has a sink now with which it cannot be; it goes on", "graph", g.Ref.Name,
+			"tenant", g.Ref.Tenant, "output", o.Name)
 	}
 }
 
