@@ -141,6 +141,9 @@ func (s *seat) end(how syscall.Signal) (err error) {
 		s.keepLog()
 		s.f.t.Fatalf("daemon %d did not end within a minute of %v", s.n, how)
 	}
+	if err != nil {
+		err = fmt.Errorf("%w; it has said: %s", err, s.tail())
+	}
 	s.p.ended = nil
 	s.keepLog()
 	s.p = nil

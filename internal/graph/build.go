@@ -54,6 +54,7 @@ func (c *compiler) build(order []int, g *guardSource, outputs []Output) *Plan {
 	c.addLanes(p, order)
 	p.addEpochBudget(c.g.Reactor)
 	p.link(links)
+	p.numberLaps()
 	if g != nil {
 		p.addGuard(g)
 	}

@@ -79,12 +79,31 @@ func (r *Result) waits(i int) bool {
 	return true
 }
 
-// Owes are the lanes with a cadence, by bit, that a node waits for: it was due in an epoch before.
-func (p *Plan) Owes(st *State) (lanes uint64) {
+// numberLaps notes at which tick in a row, of its own lane or of one that it rests on, a node sees what there was
+// before the first: one that rests on a node of another lane sees at its own tick what that has come to at one before.
+func (p *Plan) numberLaps() {
+	for i := range p.steps { // consumers are behind what they rest on
+		s := &p.steps[i]
+		if s.rate != 0 {
+			s.lap = max(s.lap, 1)
+		}
+		for _, to := range p.links[s.firstLink:s.lastLink] {
+			c, lap := &p.steps[to], s.lap
+			if c.rate != 0 && c.rate != s.rate {
+				lap++
+			}
+			c.lap = max(c.lap, lap)
+		}
+	}
+}
+
+// Owes are the lanes with a cadence, by bit, that a node waits for: it was due in an epoch before. From lap 2 on those
+// count alone that see only then what there was before the first.
+func (p *Plan) Owes(st *State, lap int) (lanes uint64) {
 	for k, paced := range p.paced {
 		for _, set := range []*bitset.Set{st.owed(), st.fresh()} {
-			for w := range paced {
-				if set != nil && paced[w]&(*set)[w] != 0 {
+			for i := range paced.All() {
+				if set != nil && set.Has(i) && int(p.steps[i].lap) >= lap {
 					lanes |= 1 << k
 				}
 			}

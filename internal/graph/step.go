@@ -22,6 +22,7 @@ type step struct {
 	lane     int32 // which of the plan's pools it runs in, counted from 1; 0 for none
 	wave     int32 // which of the plan's waves it is of, counted from 1; 0 for none
 	rate     uint8 // which of the plan's rates it runs at, counted from 1; 0 for none
+	lap      int32 // at which tick in a row it sees what there was before; see Plan.Owes
 	apart    bool  // it is more to evaluate it than to call its program
 }
 

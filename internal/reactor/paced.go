@@ -99,12 +99,13 @@ func (c *Core) nextTick() (at int64, ok bool) {
 	return at, ok
 }
 
-// OwedDue is when the next tick has come of every lane that some node waits for, since it was due.
-func (c *Core) OwedDue() (at time.Time, ok bool) {
+// OwedDue is when the next tick has come of every lane that some node waits for, since it was due; lap is that of
+// [graph.Plan.Owes].
+func (c *Core) OwedDue(lap int) (at time.Time, ok bool) {
 	if c.pace == nil || !c.mayFire() {
 		return at, false
 	}
-	due, ok := c.pace.DueAll(c.cfg.Plan.Owes(&c.shared.nodes))
+	due, ok := c.pace.DueAll(c.cfg.Plan.Owes(&c.shared.nodes, lap))
 	return form.NanoTime(due), ok
 }
 

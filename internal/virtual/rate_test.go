@@ -64,3 +64,36 @@ outputs:
 		t.Errorf("it ends at %v", at)
 	}
 }
+
+// M23: a node of a lane that reads one of another lane sees the end at the next tick of its own, and so on; what is new
+// at each tick, as the time is, does not have that go on.
+func TestM23LanesSeeTheEndOfEachOther(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: staged
+accumulators:
+  a: { strategy: sequential }
+lanes:
+  fast: { fixed_rate: { period: 10s } }
+  slow: { fixed_rate: { period: 25s } }
+nodes:
+  quick: { expr: a, lane: fast }
+  late: { expr: quick + 100, lane: slow }
+  plain: { expr: late * 2 }
+  last: { expr: plain + 1, lane: fast }
+  clock: { expr: now(), lane: fast }
+  seen: { expr: clock, lane: slow }
+outputs:
+  quick: { from: quick, emit: on_change, sink: { drop: {} } }
+  late: { from: late, emit: on_change, sink: { drop: {} } }
+  last: { from: last, emit: on_change, sink: { drop: {} } }
+`)
+	s.must(s.g.AdvanceTo(time.Unix(1, 0).UTC()))
+	s.push(0, "1")
+	s.must(s.g.Close())
+	if got := strings.Join(s.out, "; "); got != "quick 1; late 101; last 203" {
+		t.Errorf("put out %s", got)
+	}
+	if at := s.g.Now(); !at.Equal(time.Unix(30, 0)) {
+		t.Errorf("it ends at %v", at)
+	}
+}

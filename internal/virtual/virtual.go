@@ -348,12 +348,12 @@ func (g *Graph) finish() error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}
-	taken, ticked := g.core.Taken(), false
+	taken, lap := g.core.Taken(), 0
 	for idle := 0; ; idle++ {
 		at, ok := g.core.FireDue() // not the end of a key: the input ends before it
-		if !ok && !ticked {
-			at, ok = g.core.OwedDue() // one tick more of each lane whose nodes have not seen the end
-			ticked = ok
+		if !ok {
+			lap++ // one tick more of each lane whose nodes have not seen the end
+			at, ok = g.core.OwedDue(lap)
 		}
 		if !ok {
 			return nil
