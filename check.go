@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/server"
+	"github.com/graphd/graphd/internal/server/agents"
 	"github.com/graphd/graphd/internal/server/page"
 	"github.com/graphd/graphd/internal/tenancy"
 	"github.com/graphd/graphd/internal/trace"
@@ -96,6 +97,7 @@ func (c *Config) checkReached(add func(setting string, err error)) {
 		_, err := page.New(nil, []string{origin})
 		add("origins", err)
 	}
+	add("mcp", agents.Mode(c.MCP).Validate())
 	for _, kind := range c.AllowKinds {
 		add("allow-kinds", (&policy.Policy{Kinds: []string{kind}}).Validate((&builtin.Kinds{}).Names()))
 	}
@@ -171,4 +173,11 @@ func (c *Config) checkNumbers() (found []*SettingError) {
 			Err: fmt.Errorf("%d is more than there can be: 1000", c.MaxDepth)})
 	}
 	return found
+}
+
+func (c *Config) checkLease() error {
+	if err := errors.Join(lease.Validate(c.Lease), placement.ValidateCapacity(c.Capacity)); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
 }

@@ -24,11 +24,10 @@ import (
 	"github.com/graphd/graphd/internal/folder"
 	"github.com/graphd/graphd/internal/gate"
 	"github.com/graphd/graphd/internal/issuer"
-	"github.com/graphd/graphd/internal/lease"
 	"github.com/graphd/graphd/internal/outbound"
-	"github.com/graphd/graphd/internal/placement"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/server"
+	"github.com/graphd/graphd/internal/server/agents"
 	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/control"
 	"github.com/graphd/graphd/internal/server/forward"
@@ -95,6 +94,8 @@ type Config struct {
 	Hosts []string
 	// Origins are the web origins, https://host[:port], whose pages may use the API from a browser.
 	Origins []string
+	// MCP is what agents may do over /mcp, each with its own role: "off", "read", the default, or "write".
+	MCP string
 	// Registry is what declarations may name beside what graphd comes with.
 	Registry Registry
 	// AllowOutbound lists what sources and sinks may call: networks (10.1.0.0/16), addresses, host names,
@@ -214,6 +215,7 @@ type Daemon struct {
 
 func (c *Config) setDefaults() {
 	c.Data, c.Listen = cmp.Or(c.Data, "graphd-data"), cmp.Or(c.Listen, "127.0.0.1:8080")
+	c.MCP = cmp.Or(c.MCP, string(agents.Read))
 	c.MaxBody, c.ShutdownTimeout = cmp.Or(c.MaxBody, 8<<20), cmp.Or(c.ShutdownTimeout, 30*time.Second)
 	if c.Stdout == nil {
 		c.Stdout = os.Stdout
@@ -284,7 +286,7 @@ func New(ctx context.Context, cfg Config) (_ *Daemon, err error) {
 	}
 	d.server, err = server.New(d.engine, server.Config{
 		Log: cfg.Log, LogLevel: cfg.LogLevel, Metrics: telemetry.Handler(metrics, cfg.Log), Version: cfg.Version,
-		Origins: cfg.Origins, Profiles: cfg.Pprof,
+		Origins: cfg.Origins, Agents: agents.Mode(cfg.MCP), Profiles: cfg.Pprof,
 		MaxBody: cfg.MaxBody, MaxBodies: cfg.MaxBodies, MaxDepth: cfg.MaxDepth, MaxSockets: cfg.MaxSockets,
 		FramesPerSecond: cfg.MaxFrames,
 		PushTimeout:     cfg.PushTimeout, Hosts: cfg.hosts(), Gate: d.gate,
@@ -322,13 +324,6 @@ func (d *Daemon) newEngine(cfg *Config, fail *failpoint.Set) *engine.Engine {
 		Outbound: d.guard, Traces: d.traces,
 		Fail: fail,
 	})
-}
-
-func (c *Config) checkLease() error {
-	if err := errors.Join(lease.Validate(c.Lease), placement.ValidateCapacity(c.Capacity)); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
 }
 
 // tidyAfter is how long after it is ready a daemon gives back what its start has used: by then graphs without anything

@@ -9,5 +9,5 @@ import "embed"
 //go:embed codes.md keys.md lanes.md why.md
 //go:embed scale.md members.md access.md tokens.md tls.md configuration.md audit.md
 //go:embed websocket.md guarantees.md model.md embedding.md getting-started.md performance.md recipes.md
-//go:embed kubernetes.md upgrade.md runbook.md sql.md wasm.md
+//go:embed kubernetes.md upgrade.md runbook.md sql.md wasm.md agents.md
 var Pages embed.FS

@@ -34,6 +34,7 @@ func demoCmd(t *terminal.Terminal) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address of the control plane; port 0 picks one")
+	mcpFlag(cmd.Flags(), &c)
 	cmd.Flags().StringVar(&log.Level, "log-level", log.Level, "debug, info, warn or error")
 	return cmd
 }

@@ -72,6 +72,11 @@ func memberFlags(f *pflag.FlagSet, c *graphd.Config) {
 		"at another daemon before it is handed over (default 30s)")
 }
 
+func mcpFlag(f *pflag.FlagSet, c *graphd.Config) {
+	f.StringVar(&c.MCP, "mcp", "read", "what agents may do over /mcp beside what their role lets them: off, read, or "+
+		"write")
+}
+
 func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) {
 	f := cmd.Flags()
 	f.String(settings.ConfigFlag, "", "YAML file with any of these settings")
@@ -106,6 +111,7 @@ func serveFlags(cmd *cobra.Command, c *graphd.Config, log *telemetry.LogConfig) 
 		"addresses and localhost")
 	f.StringSliceVar(&c.Origins, "origins", nil, "web origins, https://host[:port], whose pages may use the "+
 		"API")
+	mcpFlag(f, c)
 	f.StringSliceVar(&c.AllowOutbound, "allow-outbound", nil, "what may be called: networks, addresses, "+
 		"host names, loopback, private, public, or none (default loopback while --listen is)")
 	f.StringVar(&c.FilesDir, "files-dir", "", "folder whose files declarations from the network may use (default "+

@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/server/agents"
 	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/forward"
@@ -37,6 +38,8 @@ type Config struct {
 	Trail *audit.Trail
 	// Quotas are those of tenants; nil bounds nobody.
 	Quotas *quota.Book
+	// Agents is what agents may do over /mcp; the zero value is nothing.
+	Agents agents.Mode
 	// Metrics answers GET /metrics with what is of the graphs that sees says yes to, and with all
 	// there is where sees is nil; nil makes it 404.
 	Metrics func(sees func(tenant, graph string) bool) http.Handler
@@ -83,7 +86,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("server config: %s is %d, and must not be negative", name, n))
 		}
 	}
-	if err := c.Arrivals.Validate(); err != nil {
+	if err := errors.Join(c.Agents.Validate(), c.Arrivals.Validate()); err != nil {
 		errs = append(errs, fmt.Errorf("server config: %w", err))
 	}
 	if c.MaxDepth > wire.MaxDepth {

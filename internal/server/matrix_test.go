@@ -86,6 +86,8 @@ func (o *operation) request(graph string) (target, body string) {
 		body = `{"ids":["l1"]}`
 	case "setLogLevel":
 		body = `{"level":"warn"}`
+	case "agentMessage":
+		body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_graphs","arguments":{}}}`
 	case "createToken":
 		body = `{"name":"x","role":"viewer"}`
 	}

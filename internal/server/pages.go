@@ -23,3 +23,15 @@ func (s *Server) file(w http.ResponseWriter, r *request) {
 
 // openapi serves the document that describes all of this.
 func (s *Server) openapi(w http.ResponseWriter, _ *request) { site.OpenAPI(w) }
+
+// agent answers POST /mcp: a message of an agent.
+func (s *Server) agent(w http.ResponseWriter, r *request) {
+	b, err := s.bodies.Read(w, r.Request, &r.who)
+	defer b.Free()
+	if err == nil {
+		err = s.agents.Answer(w, r.Request, &r.who, b.Data)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/quota"
+	"github.com/graphd/graphd/internal/server/agents"
 	"github.com/graphd/graphd/internal/server/arrival"
 	"github.com/graphd/graphd/internal/server/body"
 	"github.com/graphd/graphd/internal/server/control"
@@ -39,6 +40,7 @@ type Server struct {
 	peers     *http.Server // of requests that other members forward; nil without
 	pages     *page.Rules
 	site      *site.Site
+	agents    *agents.Service
 	idem      *once.Keys
 	hub       *socket.Hub
 	started   time.Time
@@ -104,6 +106,8 @@ func New(ctl Control, cfg Config) (*Server, error) {
 		},
 	})
 	s.router = s.routes()
+	s.agents = agents.New(agents.Config{Mode: s.cfg.Agents, Version: s.cfg.Version.Version, REST: s.router,
+		MaxDepth: s.cfg.MaxDepth, Log: s.cfg.Log})
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.cfg.Arrivals.HeaderTimeout,

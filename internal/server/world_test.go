@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/issuer"
 	"github.com/graphd/graphd/internal/issuer/issuertest"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/server/agents"
 )
 
 // world is a Control with the graphs mine_a and mine_b of the tenant acme, theirs_a of the tenant other
@@ -304,5 +305,6 @@ func closedServer(t *testing.T, ctl Control, metrics func(func(string, string) b
 		t.Fatal(err)
 	}
 	bearers = append(append(bearers, vouched...), tokens...)
-	return newServer(t, ctl, Config{Gate: g, Metrics: metrics, Trail: trail, Profiles: true}), g, bearers
+	return newServer(t, ctl, Config{Gate: g, Metrics: metrics, Trail: trail, Profiles: true,
+		Agents: agents.Write}), g, bearers
 }

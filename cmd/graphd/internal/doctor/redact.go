@@ -19,7 +19,8 @@ const hidden = "«hidden»"
 // told are the settings whose text may be told; of others the numbers, durations and flags are.
 var told = []string{"listen", "data", "graphs", "auth", "tls-cert", "tls-key", "tls-min", "tls-client-ca",
 	"tls-client-auth", "hosts", "origins", "allow-outbound", "files-dir", "secrets-dir", "allow-kinds", "kafka-brokers",
-	"advertise", "member-listen", "member-secret", "memory-limit", "log-level", "log-format", "trusted-proxies"}
+	"advertise", "member-listen", "member-secret", "memory-limit", "log-level", "log-format", "trusted-proxies",
+	"mcp"}
 
 // setting is one that the configuration gives.
 type setting struct {
