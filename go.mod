@@ -69,6 +69,7 @@ require (
 	github.com/xdg-go/pbkdf2 v1.0.0 // indirect
 	github.com/xdg-go/scram v1.1.2 // indirect
 	github.com/xdg-go/stringprep v1.0.4 // indirect
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/sync v0.24.0 // indirect
 	google.golang.org/protobuf v1.36.12
 	modernc.org/libc v1.77.1 // indirect

@@ -11,3 +11,8 @@ import "embed"
 //go:embed websocket.md guarantees.md model.md embedding.md getting-started.md performance.md recipes.md
 //go:embed kubernetes.md upgrade.md runbook.md sql.md wasm.md agents.md
 var Pages embed.FS
+
+// All are all pages, which a daemon serves.
+//
+//go:embed *.md
+var All embed.FS

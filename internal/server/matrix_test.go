@@ -63,7 +63,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 // request makes an operation's request about a graph, one that is carried out where it may be.
 func (o *operation) request(graph string) (target, body string) {
 	target = strings.NewReplacer("{graph}", graph, "{accumulator}", "a", "{epoch}", "12", "{letter}", "l1",
-		"{revision}", "2", "{file}", "main.js", "{token}", "aaaaaaaaaaaa", "{member}", "m1",
+		"{revision}", "2", "{file}", "main.js", "{page}", "codes", "{token}", "aaaaaaaaaaaa", "{member}", "m1",
 		"{profile}", "goroutine").Replace(o.path)
 	switch o.id {
 	case "applyGraph":

@@ -21,6 +21,13 @@ func (s *Server) file(w http.ResponseWriter, r *request) {
 	}
 }
 
+// manual answers GET /docs and GET /docs/{page}.
+func (s *Server) manual(w http.ResponseWriter, r *request) {
+	if !s.site.Manual(w, r.Request, chi.URLParam(r.Request, "page")) {
+		s.notFound(w, r.Request)
+	}
+}
+
 // openapi serves the document that describes all of this.
 func (s *Server) openapi(w http.ResponseWriter, _ *request) { site.OpenAPI(w) }
 

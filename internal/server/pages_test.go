@@ -13,7 +13,8 @@ func TestPageIsServed(t *testing.T) {
 	w := newWorld()
 	s, _, bearers := closedServer(t, w, w.metrics)
 	for target, has := range map[string]string{"/": "<title>graphd</title>", "/graphs/nothing": "<title>graphd</title>",
-		"/page/main.js": "import ", "/page/LICENSES.txt": "MIT"} {
+		"/page/main.js": "import ", "/page/LICENSES.txt": "MIT",
+		"/docs": "Getting started", "/docs/codes": `id="graph_not_found"`, "/docs/search.json": `"page":"why"`} {
 		x := do(t, s, "GET", target, nil)
 		if x.status != 200 || !strings.Contains(string(x.body), has) {
 			t.Errorf("%s: got %d %s", target, x.status, x.body)

@@ -99,6 +99,8 @@ func (s *Server) ofDaemon() []route {
 		{http.MethodGet, "/", needs(access.Public, s.index)},
 		{http.MethodGet, "/graphs/{graph}", needs(access.Public, s.index)},
 		{http.MethodGet, "/page/{file}", needs(access.Public, s.file)},
+		{http.MethodGet, "/docs", needs(access.Public, s.manual)},
+		{http.MethodGet, "/docs/{page}", needs(access.Public, s.manual)},
 		{http.MethodPost, "/mcp", needs(access.Known, s.agent)},
 		{http.MethodGet, "/login", needs(access.Public, s.loginPage)},
 		{http.MethodGet, "/login/callback", needs(access.Public, s.finishLogin)},

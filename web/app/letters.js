@@ -185,7 +185,7 @@ const told = (verb, all) => verb === "discard" ? `${some(all.discarded, "letter 
 		[all.skipped, "not to be replayed"]].filter(([n]) => n).map(([n, what]) => `, ${count(n)} ${n === 1 ? "is" : "are"} ${what}`).join("") + "."
 
 const Fates = ({ of }) => of && html`<ul class="reasons">${(of.reasons ?? []).map(r => html`<li>
-	<span class="badge warn">${r.fate.replace("_", " ")}</span> ${some(r.letters, "letter")}: <code>${r.code}</code>,
+	<span class="badge warn">${r.fate.replace("_", " ")}</span> ${some(r.letters, "letter")}: <a href=${"/docs/codes#" + r.code}><code>${r.code}</code></a>,
 	${" "}${r.detail}</li>`)}</ul>
 	${of.undecided > 0 && html`<p class="dim">${some(of.undecided, "letter was", "letters were")} left out: <code>where</code> could not be
 		computed for ${of.undecided === 1 ? "it" : "them"}.</p>`}

@@ -94,6 +94,7 @@ export const Top = ({ stream, children }) => {
 		<button class="quiet" onClick=${() => { theme.value = next }} title=${"Theme: " + theme.value}
 			aria-label=${`Theme: ${theme.value}; change it to ${next}`}>◐</button>
 		${session.value && html`<button class="quiet" onClick=${leave}>Sign out</button>`}
+		<a class="quiet" href="/docs">Docs</a>
 	</header>`
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	apidoc "github.com/graphd/graphd/api"
+	"github.com/graphd/graphd/docs"
 )
 
 // policy is what a browser lets the page do: run its own modules, and speak with the daemon that it came from.
@@ -32,7 +33,8 @@ var kinds = map[string]string{
 type Site struct {
 	files map[string]*file
 	// index is the page itself, by whether one can sign in at an issuer and whether the browser has a session.
-	index [2][2]*file
+	index  [2][2]*file
+	manual *manual
 }
 
 // file is one of the page, made ready when it is first asked for: most daemons are asked for none.
@@ -51,7 +53,7 @@ type made struct {
 
 // New serves files: index.html at the root, and by its name each file of the folders app and vendor.
 func New(files fs.FS) (*Site, error) {
-	s := &Site{files: map[string]*file{}}
+	s := &Site{files: map[string]*file{}, manual: newManual(docs.All)}
 	for i, issuer := range []string{"", "data-issuer "} {
 		for k, session := range []string{"", "data-session "} {
 			s.index[i][k] = &file{kind: kinds[".html"], read: func() ([]byte, error) {
