@@ -9,9 +9,9 @@ import (
 	apidoc "github.com/graphd/graphd/api"
 )
 
-// elsewhere are operations that no method stands for: browsers ask for them, or a Watch and a PushStream do.
-const elsewhere = `page graphPage pageFile loginPage login logout beginLogin finishLogin
-	reactorSocket eventsSocket pushSocket`
+// elsewhere are operations that no method stands for: browsers and agents ask for them, or a Watch and a PushStream do.
+const elsewhere = `page graphPage pageFile manual manualPage agentMessage loginPage login logout beginLogin
+	finishLogin reactorSocket eventsSocket pushSocket`
 
 // allCovered: every route of the document has a method.
 func allCovered(t *testing.T, covered map[string]bool) {

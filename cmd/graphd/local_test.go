@@ -211,7 +211,7 @@ func TestSettle(t *testing.T) {
 		Listen: "127.0.0.1:3", Data: "from-env", Store: "memory:", Insecure: true, Auth: "auto", MaxBody: 8 << 20,
 		Origins: []string{"https://a.example", "https://b.example"}, PushTimeout: 7 * time.Second,
 		Hosts: []string{"gw.internal"}, TLSMin: "1.3", Capacity: 1, TLSClientAuth: "required",
-		TraceRatio: 0.01, TraceSlow: time.Second,
+		TraceRatio: 0.01, TraceSlow: time.Second, MCP: "read",
 	}
 	if d := cmp.Diff(want, *c); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -15,7 +15,7 @@ import (
 // open are the settings whose texts are no secrets: paths, names, addresses that have no password, and choices.
 var open = []string{"Data", "Listen", "Auth", "TLSCert", "TLSKey", "TLSMin", "TLSClientCA", "TLSClientAuth",
 	"TLSClients", "OIDCIssuer", "OIDCAudience", "OIDCGrants", "OIDCClient", "OIDCRedirect", "OIDCScopes", "Graphs",
-	"Hosts", "Origins", "AllowOutbound", "FilesDir", "SecretsDir", "AllowKinds", "Closed", "KafkaBrokers",
+	"Hosts", "Origins", "MCP", "AllowOutbound", "FilesDir", "SecretsDir", "AllowKinds", "Closed", "KafkaBrokers",
 	"Advertise", "MemberListen", "TrustedProxies", "Tenants.FilesDir", "Tenants.SecretsDir", "Tenants.AllowKinds",
 	"Tenants.AllowOutbound", "Tenants.KafkaBrokers", "Tenants.Quota"}
 
