@@ -14,7 +14,7 @@ const (
 	// it is in the store, and delivered after the next start.
 	flushOutbox = time.Second
 	// handOutbox is how long it is where another daemon waits to go on with the graph, and delivers the rest at once:
-	// as long as a delivery takes that is on its way.
+	// as long as a delivery takes that is on its way, and none is begun.
 	handOutbox = 100 * time.Millisecond
 )
 
@@ -30,7 +30,10 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 			r.reach.CutOff()
 		}
 	}()
-	now := r.Clock.Now()
+	now, handed := r.Clock.Now(), r.HandOver != nil && r.HandOver()
+	if handed {
+		r.leaveOutboxes()
+	}
 	if r.flow != nil {
 		r.take(now)
 		r.flow.End()
@@ -42,10 +45,14 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	r.endSteps(ErrStopped)
 	r.Core.Stop()
 	r.hand(now)
-	if err := r.makeDurable(end); err != nil {
+	if err := r.makeDurable(end, handed); err != nil {
 		return err
 	}
-	r.flush(end)
+	patience := flushOutbox
+	if handed {
+		patience = handOutbox
+	}
+	r.flush(end, patience)
 	if err := r.join(end); err != nil {
 		return err
 	}
@@ -60,9 +67,19 @@ func (r *Reactor) timeLeft(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 }
 
+// leaveOutboxes has no more deliveries begun from outboxes.
+func (r *Reactor) leaveOutboxes() {
+	for _, w := range r.Writers {
+		if w != nil && w.FromOutbox() {
+			w.Leave()
+		}
+	}
+}
+
 // flush lets the writers deliver what they have, in half of the time that is left: the last
-// checkpoint needs some too. Dead letters that they make meanwhile are taken in.
-func (r *Reactor) flush(end context.Context) {
+// checkpoint needs some too. What is in outboxes has as long as patience. Dead letters that they make meanwhile are
+// taken in.
+func (r *Reactor) flush(end context.Context, patience time.Duration) {
 	for _, w := range r.Writers {
 		if w != nil {
 			w.CloseWhenEmpty()
@@ -81,10 +98,6 @@ func (r *Reactor) flush(end context.Context) {
 		defer close(flushed)
 		r.Flush(ctx)
 	}()
-	patience := flushOutbox
-	if r.HandOver != nil && r.HandOver() {
-		patience = handOutbox
-	}
 	soon := time.NewTimer(patience)
 	defer soon.Stop()
 	for {
@@ -105,8 +118,9 @@ func (r *Reactor) flush(end context.Context) {
 }
 
 // makeDurable makes durable what the sinks may not have before, so that the flush takes it along:
-// what follows from the journal, and what waits for an outbox.
-func (r *Reactor) makeDurable(ctx context.Context) error {
+// what follows from the journal, and what waits for an outbox. Of that another daemon delivers what is handed over: it is
+// in the last commit.
+func (r *Reactor) makeDurable(ctx context.Context, handed bool) error {
 	if r.held || !r.Core.Config().Journal && !r.Core.Holding() {
 		return nil
 	}
@@ -116,7 +130,7 @@ func (r *Reactor) makeDurable(ctx context.Context) error {
 	if err := r.writeOut(ctx); err != nil {
 		return err
 	}
-	if r.Core.Holding() {
+	if r.Core.Holding() && !handed {
 		return r.commitNow(ctx, false)
 	}
 	return nil

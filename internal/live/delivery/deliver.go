@@ -33,7 +33,7 @@ func (w *Writer) Run(ctx context.Context) error {
 func (w *Writer) inTurn(ctx context.Context) {
 	var batch []sink.Message
 	pause := w.cfg.Retry.backOff()
-	for ctx.Err() == nil && w.open.Err() == nil {
+	for ctx.Err() == nil && w.open.Err() == nil && !w.leaves() {
 		var closing bool
 		var err error
 		if batch, closing, err = w.Next(ctx, batch); err != nil {
@@ -146,7 +146,7 @@ func (w *Writer) deliver(ctx context.Context, batch []sink.Message) {
 	pause := w.cfg.Retry.backOff()
 	for len(batch) > 0 {
 		w.oldest.Store(emitted(&batch[0]).UnixNano())
-		if !w.mayDeliver(ctx) {
+		if !w.mayDeliver(ctx) || w.leaves() {
 			return
 		}
 		few := batch

@@ -70,7 +70,7 @@ func (s *several) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var batch []sink.Message
-	for ctx.Err() == nil && s.w.open.Err() == nil {
+	for ctx.Err() == nil && s.w.open.Err() == nil && !s.w.leaves() {
 		s.most = min(s.to.AtOnce(), cap(s.ended))
 		stopped := s.w.stoppedBy()
 		closing := false

@@ -249,6 +249,24 @@ func TestM38SeveralAreStopped(t *testing.T) {
 	})
 }
 
+// M52: a writer whose outbox another daemon goes on with finishes what is out, and begins nothing more.
+func TestM52SeveralAreLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := messages(100, 100)
+		to := newManyAtOnce(4)
+		to.took = func(*sink.Message) time.Duration { return time.Second }
+		w := NewWriter(Config{Output: "out", Sink: to, Outbox: &Outbox{Read: all.read, Committed: 100}})
+		stop := runs(t, w)
+		defer stop()
+		time.Sleep(100 * time.Millisecond)
+		w.Leave()
+		time.Sleep(time.Minute)
+		if n, _, closed := to.told(); n != 4 || w.Delivered() != 4 || !closed {
+			t.Errorf("%d were delivered, closed: %v; want the 4 that were out, and closed", n, closed)
+		}
+	})
+}
+
 // M38: who ends while values are out waits for them, and those that were taken all the same are through.
 func TestM38SeveralAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -91,6 +91,7 @@ type Writer struct {
 	mu      sync.Mutex
 	queue   []sink.Message
 	closing bool
+	left    bool           // nothing more is delivered here
 	stopped chan struct{}  // closed when the output goes on; nil while it is not stopped
 	current []sink.Message // in delivery; written by the goroutine of Run alone
 	// On the outbox path: what the queue holds, the number its next message has or would
@@ -146,6 +147,9 @@ func (w *Writer) Free() int {
 // Put queues messages, on the outbox path committed ones; the slice stays the caller's.
 func (w *Writer) Put(batch []sink.Message) {
 	w.pending.Add(int64(len(batch)))
+	if w.leaves() {
+		return // it is in the outbox
+	}
 	w.trace(batch)
 	w.mu.Lock()
 	if w.cfg.Outbox == nil {
@@ -179,6 +183,22 @@ func (w *Writer) putCommitted(batch []sink.Message) {
 
 // GiveUp lets Run return with what is left undelivered: it is in the outbox.
 func (w *Writer) GiveUp() { w.over() }
+
+// Leave lets Run return when what is on its way is through. It is for an outbox: who goes on with the graph delivers the
+// rest.
+func (w *Writer) Leave() {
+	w.mu.Lock()
+	w.left, w.closing = true, true
+	w.mu.Unlock()
+	w.look()
+}
+
+// leaves reports whether no other delivery is to begin.
+func (w *Writer) leaves() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left
+}
 
 // CloseWhenEmpty lets Run return once everything queued has been delivered.
 func (w *Writer) CloseWhenEmpty() {
