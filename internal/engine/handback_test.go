@@ -163,3 +163,54 @@ func TestM38HandOverIsPartOfTheStop(t *testing.T) {
 		a.close()
 	})
 }
+
+// M52: at debug both sides of a hand-back say what took how long.
+func TestM52AHandBackIsToldStepByStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared()
+		s.capacity["a"], s.capacity["b"] = 1, 0
+		logs := map[string]*strings.Builder{}
+		member := func(name string) *bed {
+			logs[name] = &strings.Builder{}
+			to := slog.NewTextHandler(logs[name], &slog.HandlerOptions{Level: slog.LevelDebug})
+			return newBedWith(t, s.view(name), &scripted{}, slog.New(to))
+		}
+		a := member("a")
+		a.apply(fmt.Sprintf(beats, "g"), "g")
+		a.until("g", reactor.HealthLive, time.Second)
+		b := member("b")
+		s.drain("a", true)
+		b.until("g", reactor.HealthLive, 5*time.Second)
+		time.Sleep(time.Minute) // a checkpoint has come, too
+		b.close()
+		a.close()
+		for name, says := range map[string]string{
+			"a": "the graph was handed over,took,sources,cut,journal,deliveries,commit_under_way,last_commit,given_up",
+			"b": "the graph goes on here,took,taken,loaded,first_epoch,first_commit",
+		} {
+			n := 0
+			for line := range strings.Lines(logs[name].String()) {
+				words := strings.Split(says, ",")
+				if !strings.Contains(line, words[0]) {
+					continue
+				}
+				n++
+				at := 0
+				for _, word := range words[1:] {
+					more := strings.Index(line[at:], " "+word+"=")
+					if more < 0 {
+						t.Fatalf("%s says %q, without %s or elsewhere", name, line, word)
+					}
+					at += more
+				}
+			}
+			if n != 1 {
+				t.Errorf("%s has told %d times that %s", name, n, says)
+			}
+		}
+	})
+}
+
+// beats is a graph that fires by itself.
+const beats = "graph: %s\naccumulators: { a: { source: { generator: { every: 1s, expr: i } } } }\n" +
+	"nodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: {} } } }\n"

@@ -89,6 +89,9 @@ func (k *Keeper) looked(sent time.Duration, r checkpoint.Roster) {
 	}
 	back := k.board.see(sent, k.mono(), r, places)
 	k.mu.Unlock()
+	if len(back) > 0 {
+		k.log.Debug("shards are handed over", "shards", len(back), "members_read_in", k.mono()-sent)
+	}
 	for _, stop := range back {
 		stop()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/live/hands"
+	"github.com/graphd/graphd/internal/live/laps"
 	"github.com/graphd/graphd/internal/live/reach"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
@@ -97,6 +98,8 @@ type Options struct {
 	Shutdown func() context.Context
 	// HandOver says, once Run is to stop, that another daemon waits to go on with the graph; nil for no.
 	HandOver func() bool
+	// Steps are noted of a shutdown; nil where nobody asks.
+	Steps func() *laps.Laps
 	// Flush waits, at shutdown and within ctx, until the writers have returned. Nil for none.
 	Flush func(ctx context.Context)
 	// Epochs bounds how many reactors run epochs at one time; nil for no bound.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/graphd/graphd/internal/live/laps"
 )
 
 const (
@@ -31,6 +33,10 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 		}
 	}()
 	now, handed := r.Clock.Now(), r.HandOver != nil && r.HandOver()
+	var steps *laps.Laps
+	if r.Steps != nil {
+		steps = r.Steps()
+	}
 	if handed {
 		r.leaveOutboxes()
 	}
@@ -45,18 +51,24 @@ func (r *Reactor) shutDown(ctx context.Context) error {
 	r.endSteps(ErrStopped)
 	r.Core.Stop()
 	r.hand(now)
+	steps.Lap("cut")
 	if err := r.makeDurable(end, handed); err != nil {
 		return err
 	}
+	steps.Lap("journal")
 	patience := flushOutbox
 	if handed {
 		patience = handOutbox
 	}
 	r.flush(end, patience)
+	steps.Lap("deliveries")
 	if err := r.join(end); err != nil {
 		return err
 	}
-	return r.lastCommit(end)
+	steps.Lap("commit_under_way")
+	err := r.lastCommit(end)
+	steps.Lap("last_commit")
+	return err
 }
 
 // timeLeft is what the shutdown has. The stop itself is what ended ctx; the clean-up outlives it.
@@ -118,8 +130,8 @@ func (r *Reactor) flush(end context.Context, patience time.Duration) {
 }
 
 // makeDurable makes durable what the sinks may not have before, so that the flush takes it along:
-// what follows from the journal, and what waits for an outbox. Of that another daemon delivers what is handed over: it is
-// in the last commit.
+// what follows from the journal, and what waits for an outbox. What is handed over another daemon delivers: that is in
+// the last commit.
 func (r *Reactor) makeDurable(ctx context.Context, handed bool) error {
 	if r.held || !r.Core.Config().Journal && !r.Core.Holding() {
 		return nil

@@ -148,8 +148,9 @@ func (s *slow) Deliver(_ context.Context, batch []sink.Message) error {
 
 func (s *slow) Close(context.Context) error { return nil }
 
-// M52: a stop for another daemon waits for the delivery that is on its way, and begins none: what has not been committed
-// is in one commit with everything else, and in the outbox behind it. A stop for good commits it before, and delivers it.
+// M52: a stop for another daemon waits for the delivery that is on its way, and begins none: what has not been
+// committed is in one commit with everything else, and in the outbox behind it. A stop for good commits it before, and
+// delivers it.
 func TestM52HandOverWaitsForWhatIsOnItsWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		handedOver   bool
@@ -165,7 +166,7 @@ func TestM52HandOverWaitsForWhatIsOnItsWay(t *testing.T) {
 				s, written := delivering(t, to, c.handedOver)
 				store, received := s.Store.(*committing), int64(0)
 				s.push(&received, 2)
-				time.Sleep(linger + 10*time.Millisecond) // they are committed, and on their way for a quarter of the time
+				time.Sleep(linger + 10*time.Millisecond) // they are committed, and on their way
 				s.push(&received, 3)
 				time.Sleep(linger + 5*time.Millisecond) // these are committed, too, and wait for their turn
 				s.push(&received, 1)

@@ -25,6 +25,7 @@ import (
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
 	"github.com/graphd/graphd/internal/live/hands"
+	"github.com/graphd/graphd/internal/live/laps"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
@@ -109,6 +110,10 @@ type Run struct {
 	handed    atomic.Bool     // it ends for another daemon to go on
 	end       context.Context // of the stop; set before the reactor is told to stop
 
+	ending atomic.Pointer[laps.Laps] // the steps of a hand-back; nil while there is none, or nobody asks
+	begins *laps.Laps                // those to the first commit, nil after it; the reactor's, once that runs
+	fired  bool                      // an epoch was kept; the reactor's, too
+
 	gaveUp chan error // why the run is to end; a place for each accumulator, for the reactor and for a hand-back
 	bell   rest.Bell  // of Live
 	failed bool       // the reactor has said so; its goroutine's alone
@@ -134,7 +139,7 @@ type accumulatorRun struct {
 
 // New builds the run of a graph that was acquired as head says, from its last checkpoint. It ends
 // with t.
-func New(ctx context.Context, g *Graph, head checkpoint.Head, t *lease.Term) (*Run, error) {
+func New(ctx context.Context, g *Graph, head checkpoint.Head, t *lease.Term, begins *laps.Laps) (*Run, error) {
 	instance, err := uuid.Parse(head.Instance)
 	if err != nil {
 		return nil, fmt.Errorf("%w: instance %q: %w", reactor.ErrCorrupt, head.Instance, err)
@@ -146,8 +151,11 @@ func New(ctx context.Context, g *Graph, head checkpoint.Head, t *lease.Term) (*R
 	r, err := g.build(ctx, head, instance, sinks, t)
 	if err != nil {
 		g.closeSinks(sinks)
+		return nil, err
 	}
-	return r, err
+	begins.Lap("loaded")
+	r.begins = begins
+	return r, nil
 }
 
 // build makes the pieces of a run around the restored core.
@@ -211,11 +219,11 @@ func (g *Graph) build(ctx context.Context, head checkpoint.Head, instance uuid.U
 		Ledger: g.Store, Head: &head,
 		Drop:     g.orphans(depths, r.writers, cfg.Routes, head.Incarnation),
 		Interval: d.Interval, EveryEpochs: d.EveryEpochs, Watch: r.watch, Kept: r.kept, Mirror: r.mirror,
-		Flush: r.flush, Published: r.published, Committed: committed(traces, head.Incarnation),
+		Flush: r.flush, Published: r.published, Committed: r.committed,
 		Hold: g.Held(), Epochs: g.Gate, Careful: g.Careful,
 		Owned: r.owned, Term: t.Context(), Shutdown: func() context.Context { return r.end }, Fail: g.Fail,
-		HandOver: r.handed.Load,
-		Idle:     declared.Idle, Meter: meter, Waiting: g.waiting, Hands: workers,
+		HandOver: r.handed.Load, Steps: r.ending.Load,
+		Idle: declared.Idle, Meter: meter, Waiting: g.waiting, Hands: workers,
 		Log: g.Log.With("graph", g.Ref.Name, "tenant", g.Ref.Tenant),
 	})
 	r.epochs.Sample(core.Epoch(), time.Now())

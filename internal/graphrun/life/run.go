@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
+	"github.com/graphd/graphd/internal/live/laps"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/sink"
@@ -36,14 +37,27 @@ func (r *Run) giveUp(why error) {
 	r.bell.Ring()
 }
 
+// GivenUp tells of a hand-back that is over.
+func (r *Run) GivenUp() {
+	if steps := r.ending.Load(); steps != nil {
+		r.g.Log.With("graph", r.g.Ref.Name, "tenant", r.g.Ref.Tenant).Debug("the graph was handed over",
+			steps.End("given_up")...)
+	}
+}
+
 // HandBack ends the run, for another daemon is to go on with the graph. It is for one call, and does not block.
 func (r *Run) HandBack() {
+	r.ending.Store(laps.New(r.g.Log))
 	r.handed.Store(true)
 	r.giveUp(nil)
 }
 
 // kept passes on that epochs were kept.
 func (r *Run) kept() {
+	if !r.fired {
+		r.fired = true
+		r.begins.Lap("first_epoch")
+	}
 	for _, a := range r.accs {
 		select {
 		case a.epochs <- struct{}{}:
@@ -148,6 +162,7 @@ func (r *Run) stop(cause error, sources, reactors *supervisor.Group, reacting *s
 	soon, cancel := context.WithTimeout(end, left/2)
 	defer cancel()
 	stuck := stuckOnly(sources.WaitContext(soon))
+	r.ending.Load().Lap("sources")
 	reacting.Stop()
 	select {
 	case <-reacting.Done():

@@ -25,12 +25,16 @@ func (g *Graph) traces(cfg *reactor.Config) *trace.Graph {
 	return t
 }
 
-// committed tells of the commits of a run; nil where nothing is traced.
-func committed(t *trace.Graph, incarnation int64) func(epoch int64, took time.Duration) {
-	if t == nil {
-		return nil
+// committed tells of the commits of the run.
+func (r *Run) committed(epoch int64, took time.Duration) {
+	if r.traces != nil {
+		r.traces.Committed(r.Head.Incarnation, epoch, took)
 	}
-	return func(epoch int64, took time.Duration) { t.Committed(incarnation, epoch, took) }
+	if r.fired && r.begins != nil {
+		r.g.Log.With("graph", r.g.Ref.Name, "tenant", r.g.Ref.Tenant).Debug("the graph goes on here",
+			r.begins.End("first_commit")...)
+		r.begins = nil
+	}
 }
 
 // observer tells of the epochs that a record is shown of.

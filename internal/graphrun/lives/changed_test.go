@@ -57,7 +57,7 @@ func TestChangesAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := life.New(t.Context(), s.shared(), head, s.stand(t.Context()))
+	r, err := life.New(t.Context(), s.shared(), head, s.stand(t.Context()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

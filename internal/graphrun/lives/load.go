@@ -10,6 +10,7 @@ import (
 	"github.com/graphd/graphd/internal/graphrun/life"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/lease"
+	"github.com/graphd/graphd/internal/live/laps"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
 	"github.com/graphd/graphd/internal/supervisor"
@@ -17,10 +18,12 @@ import (
 
 // load takes the shard from the store and builds a run from its last checkpoint.
 func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
+	begins := laps.New(s.log())
 	head, lost, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("acquire the graph: %w", err)
 	}
+	begins.Lap("taken")
 	s.outlived = append(s.outlived, lost...)
 	if err := s.absolve(ctx, &head); err != nil {
 		s.survived(head.Fence, nil)
@@ -43,7 +46,7 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 		s.survived(head.Fence, err)
 		return nil, err
 	}
-	r, err := life.New(ctx, s.shared(), head, t)
+	r, err := life.New(ctx, s.shared(), head, t, begins)
 	if err != nil {
 		s.survived(head.Fence, err) // what cannot be opened or read has crashed nothing
 		return nil, err

@@ -75,6 +75,7 @@ func (s *Shard) stint(ctx context.Context, st *stint, piece func() error) (again
 	}
 	if st.handedBack && supervisor.StuckAlone(err) {
 		s.yield(r.Head.Fence) // a source that has not ended reaches nothing of it any more
+		r.GivenUp()
 		return true, nil
 	}
 	if storeAway(err) {

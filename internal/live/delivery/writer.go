@@ -184,8 +184,8 @@ func (w *Writer) putCommitted(batch []sink.Message) {
 // GiveUp lets Run return with what is left undelivered: it is in the outbox.
 func (w *Writer) GiveUp() { w.over() }
 
-// Leave lets Run return when what is on its way is through. It is for an outbox: who goes on with the graph delivers the
-// rest.
+// Leave lets Run return when what is on its way is through. It is for an outbox: who goes on with the graph delivers
+// the rest.
 func (w *Writer) Leave() {
 	w.mu.Lock()
 	w.left, w.closing = true, true
