@@ -10,6 +10,7 @@ import { WhyNot } from "./why.js"
 import { Letters } from "./letters.js"
 import { Declared } from "./declared.js"
 import { Tail } from "./tail.js"
+import { Followers, Happened, Kept, Latency, Watermarks } from "./standing.js"
 import { Action, Buttons } from "./actions.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
 
@@ -66,6 +67,8 @@ const Body = ({ m, s }) => {
 				<${Books} s=${s} />
 				<${Outputs} s=${s} />
 				<${Promises} s=${s} />
+				<${Kept} s=${s} />
+				<${Watermarks} s=${s} />
 			</div>
 			<div>
 				<${Timeline} m=${m} />
@@ -75,6 +78,7 @@ const Body = ({ m, s }) => {
 		<${WhyNot} s=${s} />
 		<${Letters} s=${s} />
 		<${Declared} s=${s} />
+		<${Happened} s=${s} />
 		<${Tail} s=${s} />
 		<${Firings} m=${m} s=${s} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
@@ -174,7 +178,8 @@ const Outputs = ({ s }) => html`<section aria-labelledby="outputs">
 			<td class=${"number " + (o.pending ? "" : "dim")}>${exact(o.pending)}${o.oldest_pending_seconds > 1 &&
 				html`<small>${" for " + seconds(Math.floor(o.oldest_pending_seconds))}</small>`}</td>
 			<td class=${"number " + (o.failed ? "warn" : "dim")}>${exact(o.failed)}</td></tr>
-			${o.error && html`<tr><td colspan="6" class="wrap bad">${o.error}</td></tr>`}`)}</tbody></table></div>
+			${o.error && html`<tr><td colspan="6" class="wrap bad">${o.error}</td></tr>`}
+			${o.followers?.length > 0 && html`<tr><td colspan="6" class="wrap"><${Followers} of=${o.followers} /></td></tr>`}`)}</tbody></table></div>
 </section>`
 
 const Shards = ({ s }) => html`<section aria-labelledby="shards">
@@ -216,6 +221,7 @@ const Timeline = ({ m }) => {
 		<p class="legend">How long each epoch took: <span class="key accent"></span>ok <span class="key bad"></span>failed</p>
 		<${Chart} kind="epochs" name="How long each of the last epochs took; the list below has them" data=${points}
 			gaps=${() => m.gaps} version=${m.version.value} pick=${pick} />
+		<${Latency} rows=${m.firings.rows} />
 	</section>`
 }
 

@@ -121,7 +121,7 @@ const lookOf = (b, live, firing) => {
 		}
 		const dirty = own(live.state?.dirty, b.name) ?? acc?.dirty
 		return { state: acc && !well(acc.health) && acc.health !== "stopped" ? "failed" : dirty ? "dirty" : "",
-			value: own(live.state?.cache, b.name), tag: acc?.rate == null ? "" : rate(acc.rate),
+			value: own(live.state?.cache, b.name), tag: "",
 			fill: acc?.capacity ? acc.depth / acc.capacity : 0 }
 	}
 	case "node": {
@@ -201,6 +201,7 @@ export const Picture = ({ plan, summary, live, firing, chosen, choose, whole }) 
 				<path d="M0,0.500L8,4L0,7.500z" /></marker></defs>
 			${p.lines.map(l => html`<path class=${["line", l.kind, flowing(l, live, firing),
 				pointed && (l.from === pointed || l.to === pointed) ? "near" : ""].join(" ")} d=${l.path} marker-end="url(#tip)" />`)}
+			${p.lines.map(l => html`<${Carried} l=${l} p=${p} live=${live} firing=${firing} />`)}
 			${p.lines.filter(l => l.label && l.middle).map(l => html`<text class="label" x=${l.middle.x} y=${l.middle.y - 5}
 				text-anchor="middle">${l.label}</text>`)}
 			<${Gate} bar=${p.bar} summary=${summary} firing=${firing} />
@@ -208,6 +209,16 @@ export const Picture = ({ plan, summary, live, firing, chosen, choose, whole }) 
 				chosen=${b.id === chosen} near=${near.has(b.id)} focusable=${b.id === first} choose=${choose} point=${point} />`)}
 		</svg>
 	</div>`
+}
+
+/** Carried is what comes along a line from an input to the reactor, and what waits there. */
+const Carried = ({ l, p, live, firing }) => {
+	const from = p.boxes.get(l.from), acc = l.to === "reactor" && !firing && from && live.accumulators.get(from.name)
+	if (!acc || !(acc.rate > 0 || acc.depth > 0)) return null
+	const x = (from.x + from.w + p.bar.x) / 2 - 3, y = from.y + from.h / 2
+	return html`${acc.rate > 0 && html`<text class="label" x=${x} y=${y - 6} text-anchor="middle">${rate(acc.rate)}</text>`}
+		${acc.depth > 0 && html`<text class=${"label " + pressed(acc.depth / acc.capacity)} x=${x} y=${y + 15} text-anchor="middle">
+			<title>${`${count(acc.depth)} of ${count(acc.capacity)} wait`}</title>${count(acc.depth)}</text>`}`
 }
 
 /** flowing says how a line between a source, an input and the reactor is doing. */
