@@ -14,7 +14,7 @@ import (
 func microPackages() []string {
 	return []string{
 		"./internal/boundary", "./internal/expression", "./internal/accumulator", "./internal/source/file",
-		"./internal/graph", "./internal/reactor", "./internal/job", "./bench",
+		"./internal/graph", "./internal/node/wasm", "./internal/reactor", "./internal/job", "./bench",
 	}
 }
 
@@ -29,7 +29,7 @@ func micro(ctx context.Context, c *config, w io.Writer) error {
 	for _, pkg := range microPackages() {
 		filter, times := ".", benchtime
 		if pkg == "./bench" {
-			filter, times = "PushToEpoch|Hop", "1x" // the runs are what w1 and its like measure
+			filter, times = "PushToEpoch|Hop|Guests|Calls", "1x" // the runs are what w1 and its like measure
 		}
 		cmd := exec.CommandContext(ctx, "go", "test", pkg, "-run", "^$", "-bench", filter, "-benchmem", "-benchtime",
 			times, "-timeout", "5m")

@@ -30,6 +30,9 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && (args[0] == "flood" || args[0] == "spin") {
 		return child(args)
 	}
+	if len(args) == 3 && args[0] == "daemon" {
+		return serveHarm(ctx, args[1], args[2], os.Stdin, os.Stdout)
+	}
 	var c config
 	flags := flag.NewFlagSet("neighbours", flag.ExitOnError)
 	flags.StringVar(&c.graphd, "graphd", filepath.Join("bin", "graphd"), "the binary to measure")
@@ -37,6 +40,9 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&c.seconds, "seconds", 10, "how long each of the three of a round lasts")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.Arg(0) == "harm" {
+		return measureHarm(ctx, &c, os.Stdout)
 	}
 	for _, flood := range []struct {
 		workers, times int

@@ -5,6 +5,11 @@
 // Three processes share the machine: the daemon, the client of the tenant that is measured, and that of the flood. The
 // last takes processors that the other two would have, which is no matter of the daemon's: so each round measures the
 // same beside a loop that takes as much of them as the flood's client and sends nothing.
+//
+//	go run ./bench/neighbours -n 3 -seconds 5 harm
+//
+// measures what a graph whose node spins, allocates without end, is never answered or panics does to another one of
+// the same daemon, beside a loop that takes as much of the processors as that node does.
 package main
 
 import (

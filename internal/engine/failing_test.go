@@ -8,7 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/builtin"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/node/gofunc"
 	"github.com/graphd/graphd/internal/sink"
 )
 
@@ -68,4 +71,33 @@ func TestFailingOutputIsTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// M21: a graph whose epochs fail one after the other names the node that they fail of, until one is kept. One that
+// fails by itself is an event that was wrong.
+func TestFailingEpochsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		touchy := func(_ []string, args []boundary.Value) (boundary.Value, error) {
+			if n, _ := args[0].AsInt(); n > 1 {
+				panic("cannot take it")
+			}
+			return args[0], nil
+		}
+		b := newBed(t, memstore.New(), &scripted{
+			Kinds: builtin.Kinds{Functions: map[string]gofunc.Function{"slow": touchy}},
+			sink:  func(string) sink.Sink { return &picky{} },
+		})
+		defer b.close()
+		b.apply(fmt.Sprintf(stuckDoc, "g"), "g")
+		for i, says := range []string{"", "", "", "3 epochs", "4 epochs", "", "", ""} {
+			b.push("g", "a", []string{"1", "2", "3", "4", "5", "1", "2", "3"}[i])
+			time.Sleep(time.Second)
+			s := b.summary("g")
+			if r := s.HealthReason; says == "" && r != nil || says != "" && (r == nil || r.Code != "epochs_failing" ||
+				!strings.HasPrefix(r.Detail, "the last "+says+" have failed, the last one with panic: node n: ") ||
+				!strings.Contains(r.Detail, "cannot take it")) || s.Health != "live" {
+				t.Errorf("after event %d: %s %+v, want %q", i, s.Health, r, says)
+			}
+		}
+	})
 }

@@ -35,13 +35,18 @@ type Stats struct {
 	Epochs       [causeCount][2]int64
 	Durations    Histogram
 	graph.Counts // of nodes and loops
+	// InRow is how many epochs have failed one after the other, up to the last, and Failure and FailureCode what that
+	// one came to; 0 and "" where it was kept.
+	InRow                int64
+	Failure, FailureCode string
 }
 
 func (s *Stats) count(r *Record) {
 	kept := 0
-	if r.Err == "" {
-		kept = 1
+	if s.InRow++; r.Err == "" {
+		kept, s.InRow = 1, 0
 	}
+	s.Failure, s.FailureCode = r.Err, r.ErrCode
 	s.Epochs[r.Cause][kept]++
 	s.Durations.Observe(r.Duration)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/graphrun/told/ailing"
 )
 
 // M33: an output that cannot be delivered keeps no graph from starting, and so no change to it from being made; once
@@ -14,11 +15,11 @@ func TestM33FailingOutputsKeepNoGraphFromStarting(t *testing.T) {
 	since := time.Unix(0, 0)
 	s := api.GraphSummary{Health: "starting", Outputs: []api.OutputSummary{
 		{Name: "o", Pending: 1, FailingSince: &since}}}
-	if failing(&s); DidNotStart(&s) {
+	if ailing.Outputs(&s); DidNotStart(&s) {
 		t.Errorf("%+v", s.HealthReason)
 	}
 	s.Health = "live"
-	if failing(&s); s.HealthReason == nil || s.HealthReason.Code != "output_failing" {
+	if ailing.Outputs(&s); s.HealthReason == nil || s.HealthReason.Code != "output_failing" {
 		t.Errorf("%+v", s.HealthReason)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/graphrun/told/ailing"
 	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/live/delivery"
@@ -93,8 +94,9 @@ func (k *Known) Running(head *checkpoint.Head, v *live.View, life Life, now time
 		sum.Outputs = append(sum.Outputs, k.output(i, &v.View, life.Writer(i)))
 		sum.Outputs[i].AgeSeconds = life.Age(i, now)
 	}
-	failing(&sum)
+	ailing.Outputs(&sum)
 	called.Tell(&sum, v, now)
+	ailing.Epochs(&sum, v)
 	k.misplaced(&sum, life)
 	held(&sum, v, now)
 	k.slowed(&sum)

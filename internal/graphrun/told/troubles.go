@@ -53,22 +53,6 @@ func HoldsUp(o *api.OutputSummary) *api.Reason {
 		" has as much waiting as it may, and " + why}
 }
 
-// failing names an output whose deliveries fail, or have ended in dead letters, beside a health that has no
-// reason of its own: the graph fires, and that an output is away is no fault of its, and keeps none from starting.
-func failing(s *api.GraphSummary) {
-	for i := range s.Outputs {
-		o := &s.Outputs[i]
-		if s.HealthReason != nil || o.FailingSince == nil || s.Health == string(reactor.HealthStarting) {
-			continue
-		}
-		code := "output_failing"
-		if o.GaveUp() {
-			code = "output_refused"
-		}
-		s.HealthReason = api.ReasonOf(code, "output "+o.Name+" "+o.Trouble())
-	}
-}
-
 // Judge adds to the health of a graph, or of some of its shards, what none of them knows: why its keys are dealt
 // otherwise than is declared, "" where they are not, and of the whole which outputs are stale.
 func Judge(s *api.GraphSummary, otherwise string, whole bool) {

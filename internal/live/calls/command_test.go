@@ -248,8 +248,8 @@ func TestM4NothingIsAskedAheadOfAFullBook(t *testing.T) {
 func TestHindrances(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for want, told := range map[string]kind.Told{
-		"":                         {Calls: 7, Out: 3, WaitedFor: now.Add(-time.Second)},
-		"false it has asked, and":  {Out: 1, WaitedFor: now.Add(-2 * time.Second)},
+		"":                         {Calls: 7, Out: 3, WaitedFor: now.Add(-700 * time.Millisecond)},
+		"false it has asked, and":  {Out: 1, WaitedFor: now.Add(-800 * time.Millisecond)},
 		"true no; 3 in a row; the": {Trouble: "no", Row: 3, WaitedFor: now.Add(-time.Minute)},
 		"true no; 1 in a row; cal": {Trouble: "no", Row: 1, Retrying: 1},
 		"true nobody is called fo": {Open: true, Trouble: "no"},

@@ -222,7 +222,7 @@ func TestTextsAreBounded(t *testing.T) {
 // had none is the clock's doing, and said to be.
 func TestACallThatIsRunAgainHasTime(t *testing.T) {
 	t.Parallel()
-	e := evaluator(t, Program{Funcs: []Func{counting()}}, "loop", 1, func(c *Declared) { c.Timeout = 1 })
+	e := evaluator(t, Program{Funcs: []Func{SumTo("loop")}}, "loop", 1, func(c *Declared) { c.Timeout = 1 })
 	env := &expression.Env{Values: []boundary.Value{boundary.Int(1e6)}, Now: time.Unix(1, 0), Epoch: 1}
 	_, err := e.Eval(env)
 	if late, ok := errors.AsType[*expression.EvalError](err); !ok || late.Code != guest.CodeTimeout || !late.Timed {
@@ -295,16 +295,9 @@ func BenchmarkValues(b *testing.B) {
 	}
 }
 
-// counting is a function that adds up the numbers from one to its argument, one after the other.
-func counting() Func {
-	return Func{Name: "loop", Signature: "l>l", Locals: "l", Code: Code(
-		0x02, 0x40, 0x03, 0x40, 0x20, 0, 0x50, 0x0D, 1, 0x20, 1, 0x20, 0, 0x7C, 0x21, 1, 0x20, 0, 0x42, 1, 0x7D,
-		0x21, 0, 0x0C, 0, 0x0B, 0x0B, 0x20, 1)}
-}
-
 // A loop that counts to a million: what the meter costs where a guest is at work.
 func BenchmarkLoop(b *testing.B) {
-	e := evaluator(b, Program{Funcs: []Func{counting()}}, "loop", 1, nil)
+	e := evaluator(b, Program{Funcs: []Func{SumTo("loop")}}, "loop", 1, nil)
 	env := &expression.Env{Values: []boundary.Value{boundary.Int(1e6)}, Now: time.Unix(1, 0)}
 	for b.Loop() {
 		if _, err := e.Eval(env); err != nil {

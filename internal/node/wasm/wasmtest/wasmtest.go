@@ -170,6 +170,13 @@ func Spin(name string) Func {
 	return Func{Name: name, Signature: "d>d", Code: Code(0x03, 0x40, 0x0C, 0, 0x0B, 0x00)}
 }
 
+// SumTo adds up the numbers from one to its argument, one after the other.
+func SumTo(name string) Func {
+	return Func{Name: name, Signature: "l>l", Locals: "l", Code: Code(
+		0x02, 0x40, 0x03, 0x40, 0x20, 0, 0x50, 0x0D, 1, 0x20, 1, 0x20, 0, 0x7C, 0x21, 1, 0x20, 0, 0x42, 1, 0x7D,
+		0x21, 0, 0x0C, 0, 0x0B, 0x0B, 0x20, 1)}
+}
+
 // Weigh is a*b + c*d.
 func Weigh(name string) Func {
 	return Func{Name: name, Signature: "dddd>d",
