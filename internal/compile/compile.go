@@ -7,9 +7,7 @@ package compile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/accumulator/stage"
@@ -189,7 +187,10 @@ func (u *Unit) describe() spec.Diagnostics {
 			Sequential: a.Strategy == "sequential",
 			Burst:      a.Strategy == "burst", Group: groups[a.SyncGroup],
 			Global: (a.Global || a.JoinedBy != "") && g.Keyed(),
-			AsOf:   a.Folding().AsOf, Identity: digest(u.identity(a)), Key: u.keyOf(a),
+			AsOf:   a.Folding().AsOf, Identity: digest(u.identity(a)),
+		}
+		if a.JoinedBy == "" {
+			in.Key = u.keyOf(a)
 		}
 		if in.Table = u.Programs[i].Table(); in.Table != nil {
 			in.Default = in.Table.Value(nil)
@@ -250,56 +251,6 @@ func (u *Unit) beside() func() int64 {
 		}
 		return bytes
 	}
-}
-
-// keys is what the reactor needs to know of the graph's keys; nil when it has none.
-func (u *Unit) keys() *reactor.Keys {
-	g := u.Spec
-	if !g.Keyed() {
-		return nil
-	}
-	k := &reactor.Keys{
-		TTL: g.Reactor.TTL, Max: g.Reactor.MaxKeys, Drop: g.Reactor.OnEvict == "drop",
-		MaxWaiting: g.Reactor.MaxWaiting, MaxWaitingBytes: g.Reactor.MaxWaitingBytes,
-		Times: make([]bool, g.KeyParts()),
-	}
-	var meaning strings.Builder
-	for _, e := range g.Reactor.Keys {
-		fmt.Fprintf(&meaning, "%q ", e.Text)
-	}
-	first := true
-	for i, p := range u.Programs {
-		a := &g.Accumulators[i]
-		if a.Global || a.JoinedBy != "" {
-			continue
-		}
-		for _, e := range slices.Concat(a.Keys, a.Folding().Keys) {
-			fmt.Fprintf(&meaning, "%s: %q ", a.Name, e.Text)
-		}
-		// A part is a time when every input makes it one.
-		for part, is := range p.KeyTimes() {
-			k.Times[part] = is && (first || k.Times[part])
-		}
-		first = false
-	}
-	k.Identity = digest(meaning.String())
-	return k
-}
-
-// keyOf names what gives the boundaries of an accumulator their keys in the graph; "" for those that have none.
-func (u *Unit) keyOf(a *spec.Accumulator) string {
-	if !u.Spec.Keyed() || a.Global || a.JoinedBy != "" {
-		return ""
-	}
-	keys := a.Keys
-	if len(keys) == 0 {
-		keys = u.Spec.Reactor.Keys
-	}
-	meaning := ""
-	for _, e := range slices.Concat(keys, a.Folding().Keys) {
-		meaning += fmt.Sprintf("%q ", e.Text)
-	}
-	return digest(meaning)
 }
 
 // Lanes bounds the handoff of each input.

@@ -68,40 +68,11 @@ func (u *Unit) findDealtOn() string {
 	var names []string
 	for i := range u.Spec.Accumulators {
 		if a := &u.Spec.Accumulators[i]; !a.Joins() && !u.Shared(i) {
-			names = append(names, a.Name+"="+digest(u.keyOfEvents(a)))
+			names = append(names, a.Name+"="+u.keyOf(a))
 		}
 	}
 	return strings.Join(names, " ")
 }
-
-// keyOfEvents is the text of what the events of an accumulator have as their key: its own key, or what it is joined on
-// or the reactor's, with what emit gives the fields that these read.
-func (u *Unit) keyOfEvents(a *spec.Accumulator) (text string) {
-	keys, ofEvent := u.Spec.JoinedOn(a), false
-	if keys == nil {
-		keys, ofEvent = a.Keys, a.Keys != nil
-	}
-	if keys == nil {
-		keys = u.Spec.Reactor.Keys
-	}
-	var reads []string
-	for _, e := range slices.Concat(keys, a.Folding().Keys) {
-		text += fmt.Sprintf("%q ", e.Text)
-		reads = append(reads, words.FindAllString(e.Text, -1)...)
-	}
-	if ofEvent {
-		return text
-	}
-	for _, f := range a.Emit {
-		if slices.Contains(reads, f.Name) {
-			text += fmt.Sprintf("%s: %q ", f.Name, f.Expr.Text)
-		}
-	}
-	return text + fmt.Sprintf("%q", a.EmitExpr.Text)
-}
-
-// words are the names that an expression may read.
-var words = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
 // Rekeyed reports whether events of an input that two declarations have, of which was and is are [Unit.DealtOn], have
 // another key by the one than by the other.

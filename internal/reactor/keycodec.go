@@ -48,16 +48,16 @@ func (c *Config) keyIdentities() map[string]string {
 	return identities
 }
 
-// KeepsKeys reports whether the keys of a graph mean under next what they meant under c: they are made of the same, or
-// there are inputs that both have, and each of these has the key that it had. An input that comes or goes changes
-// nothing of the keys that there are.
+// KeepsKeys reports whether the keys of a graph mean under next what they meant under c: there are inputs that both
+// have, and each of these has the key that it had, so that one that comes or goes changes nothing; or, where there are
+// none or it is not known, all are made of the same.
 func (c *Config) KeepsKeys(next *Config) bool {
 	return c.Keys != nil && next.keepsKeys(c.Keys.Identity, c.keyIdentities())
 }
 
 func (c *Config) keepsKeys(identity string, was map[string]string) bool {
-	if c.Keys == nil || identity == c.Keys.Identity {
-		return c.Keys != nil
+	if c.Keys == nil {
+		return false
 	}
 	both := 0
 	for name, key := range c.keyIdentities() {
@@ -68,7 +68,7 @@ func (c *Config) keepsKeys(identity string, was map[string]string) bool {
 			}
 		}
 	}
-	return both > 0
+	return both > 0 || identity == c.Keys.Identity
 }
 
 // keyLayout is a layout as the present declaration reads it.

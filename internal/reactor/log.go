@@ -97,7 +97,7 @@ func (c *Core) logKeys() {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		data = form.AppendText(form.AppendText(data, name), keys[name])
 	}
-	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), noName), data)
+	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), keysName), data)
 }
 
 // logCaught notes which sides trail no more, in the same way: where one of them trails again, and at each start.
@@ -112,8 +112,8 @@ func (c *Core) logCaught() {
 	c.journal.buf = form.AppendText(form.AppendText(append(c.journal.buf, logMark), caughtName), data)
 }
 
-// noName and caughtName are the names of no input.
-const noName, caughtName = "", " caught"
+// keysName and caughtName are the names of no input.
+const keysName, caughtName = " keys", " caught"
 
 // DrainJournal hands out the entries made since the last call; the caller appends them to
 // the store before anything that follows from them leaves the graph.

@@ -320,7 +320,7 @@ func (r *Replayer) mark(in *form.Reader) error {
 		return nil
 	}
 	switch name {
-	case noName:
+	case keysName:
 		return r.readKeys(data)
 	case caughtName:
 		return r.readCaught(data)

@@ -28,6 +28,10 @@ func TestM13AnInputThatComesOrGoesLeavesTheKeys(t *testing.T) {
 	}
 	const c, d, other = "  c: { key: event.order }\n", "  d: { key: event.id }\n", "  c: { key: event.id }\n"
 	two, three, four := read("", "order"), read(c, "order"), read(c+d, "order")
+	emitting := func(order string) *compile.Unit {
+		emit := "emit: { at: event.at, order: " + order + " }, strategy: sequential"
+		return declared(t, strings.Replace(fmt.Sprintf(keptKeys, "", "order"), "strategy: sequential", emit, 1))
+	}
 	for name, x := range map[string]struct {
 		steps []*compile.Unit
 		kept  bool
@@ -39,6 +43,8 @@ func TestM13AnInputThatComesOrGoesLeavesTheKeys(t *testing.T) {
 		"the key of one":       {[]*compile.Unit{three, read(other, "order")}, false},
 		"the reactor's":        {[]*compile.Unit{two, read("", "at")}, false},
 		"one comes, and it is": {[]*compile.Unit{two, read(c, "at")}, false},
+		"what makes its field": {[]*compile.Unit{two, emitting("event.id")}, false},
+		"what made it before":  {[]*compile.Unit{two, emitting("event.order")}, true},
 	} {
 		j := newJournaled(t, x.steps[0])
 		j.takeInto(0, 100, order("x", 100)) // and waits for the others

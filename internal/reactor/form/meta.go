@@ -23,9 +23,9 @@ func (s *Stopped) String() string {
 // Meta is the reactor's own record in the head. JSON, so that a person can read it.
 type Meta struct {
 	Format   int    `json:"format"`
-	Shards   int    `json:"shards,omitempty"`   // that the keys are dealt to; 0 is one
-	DealtBy  string `json:"dealt_by,omitempty"` // the function that they are dealt by; "" is graphd's own
-	DealtOn  string `json:"dealt_on,omitempty"` // names what events have as their keys; "" where it is not known
+	Shards   int    `json:"shards,omitempty"`        // that the keys are dealt to; 0 is one
+	DealtBy  string `json:"dealt_by,omitempty"`      // the function that they are dealt by; "" is graphd's own
+	DealtOn  string `json:"dealt_by_keys,omitempty"` // names what events have as their keys; "" where it is not known
 	Plan     string `json:"plan"`
 	Epoch    int64  `json:"epoch"`
 	Stamp    uint64 `json:"stamp"`
@@ -71,7 +71,7 @@ type Meta struct {
 	Caught []string `json:"caught,omitempty"`
 	// Keys are the identities of what gives the boundaries of inputs their keys, by the name of the input; none where
 	// the graph has no keys, and in what an earlier release has written.
-	Keys map[string]string `json:"keys,omitempty"`
+	Keys map[string]string `json:"keyed,omitempty"`
 	// Defaults are fingerprints of what stood for inputs before something had arrived, by name; those of
 	// earlier releases are not known.
 	Defaults map[string]uint64 `json:"defaults,omitempty"`
