@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/live/rising"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/rest"
 )
@@ -36,7 +37,7 @@ type Inbox struct {
 	// In a journaled graph: handoffs that came, that the core has, and that are durable.
 	journal       bool
 	puts, drained int64
-	journaled     watermark
+	journaled     rising.Mark
 }
 
 type lane struct {
@@ -423,7 +424,7 @@ func (p *port) Ticket() accumulator.Ticket {
 	b.mu.Lock()
 	n := b.puts
 	b.mu.Unlock()
-	return func(ctx context.Context) error { return b.journaled.wait(ctx, n) }
+	return func(ctx context.Context) error { return b.journaled.Wait(ctx, n) }
 }
 
 // Drained is how many handoffs the core has.
@@ -434,7 +435,4 @@ func (b *Inbox) Drained() int64 {
 }
 
 // Journaled says that handoffs up to a number are durable.
-func (b *Inbox) Journaled(puts int64) { b.journaled.raise(puts) }
-
-// Close lets everybody go who still waits for a ticket: nobody will say what became of it.
-func (b *Inbox) Close() { b.journaled.end() }
+func (b *Inbox) Journaled(puts int64) { b.journaled.Raise(puts) }

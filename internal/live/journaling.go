@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live/rising"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
 )
@@ -30,11 +31,11 @@ type pipeline struct {
 	inflight bool
 	unsent   []checkpoint.JournalEntry // on their way, or to be sent again after a clean error
 	retryAt  time.Time
-	since    int64     // bytes appended since the last checkpoint
-	durable  int64     // the last entry in the store
-	waves    []wave    // in order
-	waiting  int       // messages in the waves
-	mark     watermark // durable, for commands
+	since    int64       // bytes appended since the last checkpoint
+	durable  int64       // the last entry in the store
+	waves    []wave      // in order
+	waiting  int         // messages in the waves
+	mark     rising.Mark // durable, for commands
 }
 
 type appended struct {
@@ -139,7 +140,7 @@ func (r *Reactor) appendDone(done appended, now time.Time) error {
 	}
 	clear(p.waves[:n])
 	p.waves = append(p.waves[:0], p.waves[n:]...)
-	p.mark.raise(p.durable)
+	p.mark.Raise(p.durable)
 	r.launch()
 	r.look(now)
 	return nil
@@ -166,7 +167,7 @@ func (r *Reactor) Journaled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.pipe.mark.wait(ctx, seq)
+	return r.pipe.mark.Wait(ctx, seq)
 }
 
 // What keeps the graph from being durable; each shows until it is over.
