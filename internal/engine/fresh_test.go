@@ -63,7 +63,7 @@ func TestStaleOutputs(t *testing.T) {
 		want("nothing has come at all", "live told seen stale")
 		since := time.Now().Add(-11 * time.Second).UTC().Format(time.RFC3339)
 		if why := b.summary("g").HealthReason; why == nil || why.Detail != fmt.Sprintf("output told has given nothing "+
-			"since %s, and is to give something within 10s: graphd why-not g --output told says why", since) {
+			"since %s, and is to give something within 10s: graphd why-not g --output-name told says why", since) {
 			t.Errorf("the reason is %+v", why)
 		}
 		b.push("g", "b", "1")

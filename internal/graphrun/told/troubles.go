@@ -79,7 +79,7 @@ func stale(s *api.GraphSummary) {
 		if s.HealthReason == nil && Loaded(s) {
 			since := time.Now().Add(-time.Duration(*o.AgeSeconds * float64(time.Second))).UTC().Format(time.RFC3339)
 			s.HealthReason = api.ReasonOf("stale", fmt.Sprintf("output %s has given nothing since %s, and is to give "+
-				"something within %s: graphd why-not %s --output %s says why", o.Name, since,
+				"something within %s: graphd why-not %s --output-name %s says why", o.Name, since,
 				time.Duration(o.FreshSeconds*float64(time.Second)), s.Graph, o.Name))
 		}
 	}

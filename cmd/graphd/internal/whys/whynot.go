@@ -20,9 +20,9 @@ const mostShown = 20
 func whyNot(t *terminal.Terminal, ask Verb) *cobra.Command {
 	var q api.WhyNotQuery
 	cmd := ask("why-not GRAPH", "Say why nothing comes",
-		`Say why nothing comes, of the graph, of --key, or to --output: what stands in the way
-now, why the newest epochs gave nothing, and which events and cuts came to nothing.
-Of these a sample is kept; all of them are counted.`, cobra.ExactArgs(1),
+		`Say why nothing comes, of the graph, of --key, or to --output-name: what stands in
+the way now, why the newest epochs gave nothing, and which events and cuts came to
+nothing. Of these a sample is kept; all of them are counted.`, cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			w, err := c.WhyNot(ctx, args[0], q)
 			if err != nil {
