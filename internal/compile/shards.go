@@ -58,16 +58,14 @@ func (u *Unit) DealtBy() partitioner.Function {
 	return f
 }
 
-// DealtOn names what events have as their keys, by input, where the keys are dealt to shards; see [Rekeyed].
+// DealtOn names what events have as their keys, by input; see [Rekeyed]. It does so of a graph that is declared without
+// shards too, for its keys may be dealt to some yet.
 func (u *Unit) DealtOn() string { return u.dealtOn }
 
 func (u *Unit) findDealtOn() string {
-	if !u.Spec.Keyed() || u.Spec.Reactor.Shards <= 1 {
-		return ""
-	}
 	var names []string
 	for i := range u.Spec.Accumulators {
-		if a := &u.Spec.Accumulators[i]; !a.Joins() && !u.Shared(i) {
+		if a := &u.Spec.Accumulators[i]; !a.Joins() && !u.Shared(i) && u.Spec.Keyed() {
 			names = append(names, a.Name+"="+u.keyOf(a))
 		}
 	}

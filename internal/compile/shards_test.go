@@ -104,7 +104,7 @@ outputs: { o: { from: a, sink: { drop: {} } } }
 			t.Errorf("%s in place of %s: %t", c.is, c.was, got)
 		}
 	}
-	if one := on("shards: 2", "shards: 1"); one != "" || compile.Rekeyed("", declared) ||
+	if one := on("shards: 2", "shards: 1"); one != declared || compile.Rekeyed("", declared) ||
 		compile.Rekeyed(declared, "") {
 		t.Errorf("with one shard %q", one)
 	}

@@ -115,7 +115,7 @@ const (
 func (e *Engine) dealAsDeclared(ctx context.Context, g api.Ref, next time.Duration) dealt {
 	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
-	if err != nil || m.AsDeclared() || ctx.Err() != nil {
+	if err != nil || m.AsDeclared() || ctx.Err() != nil || m.Rekeyed(ctx) {
 		return dealDone
 	}
 	m.Up(ctx)

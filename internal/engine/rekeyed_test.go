@@ -70,21 +70,35 @@ func TestM54AnotherKeyIsDealtAnew(t *testing.T) {
 		b.close()
 
 		// Found at a start it is refused, for who has read what is not known then; nothing is lost.
-		redeclare(t, store, rekeyedGraph)
-		b = newShardedOf(t, store, &scripted{source: s.source})
-		defer func() { b.close() }()
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if sum := b.summary("g"); sum.HealthReason == nil || sum.HealthReason.Code != "dealt_otherwise" ||
-			!strings.Contains(sum.HealthReason.Detail, "apply the graph as it was") {
-			t.Errorf("%s %+v", sum.Health, sum.HealthReason)
+		start := func(doc string) {
+			t.Helper()
+			redeclare(t, store, doc)
+			b = newShardedOf(t, store, &scripted{source: s.source})
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			if sum := b.summary("g"); sum.HealthReason == nil || sum.HealthReason.Code != "dealt_otherwise" ||
+				!strings.Contains(sum.HealthReason.Detail, "apply the graph as it was") {
+				t.Errorf("%s %+v", sum.Health, sum.HealthReason)
+			}
 		}
-		for i, doc := range []string{byX, rekeyedGraph} {
+		defer func() { b.close() }()
+		apply := func(doc string) {
+			t.Helper()
 			if _, err := b.e.Apply(t.Context(), shardedRef, []byte(doc), api.Change{}); err != nil {
 				t.Fatal(err)
 			}
 			s.give(20)
-			holds("as it was, and then anew", int64(120+20*i))
 		}
+		start(rekeyedGraph)
+		apply(byX)
+		holds("as it was", 120)
+		apply(rekeyedGraph)
+		holds("and then anew", 140)
+		b.close()
+
+		// So it is with one that is declared without shards by now.
+		start(strings.Replace(byX, ", shards: 2", "", 1))
+		apply(rekeyedGraph)
+		holds("with its shards", 160)
 	})
 }

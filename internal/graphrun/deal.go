@@ -146,6 +146,13 @@ func (g *Graph) Fits(ctx context.Context) bool {
 	return err == nil && !d.Differs(g.dealtAs())
 }
 
+// Rekeyed reports whether the keys are dealt to as many shards as the graph runs as, and events have others by now: then
+// it does not run, and nothing can be dealt anew.
+func (g *Graph) Rekeyed(ctx context.Context) bool {
+	d, err := g.dealt(ctx)
+	return err == nil && d.Rekeyed(g.dealtAs())
+}
+
 // Kept notes why the keys of a graph are not dealt as declared; it shows that as its health.
 func (g *Graph) Kept(why string) { g.show(func() { g.kept = why }) }
 
