@@ -100,8 +100,8 @@ func NewDealer(p *Program, lim Limits) *Dealer {
 func (d *Dealer) Vouching() fold.Vouching { return d.vouches }
 
 // Deal says which of n shards ev belongs to, and whether it will be folded there and its time counts for all. It
-// leaves the decoded value in ev, lent from loan where [Dater.Lends]. An event of which this cannot be said is of the
-// first shard: folding it tells why.
+// leaves the decoded value in ev, lent from loan where [Dater.Lends]. An event that has no key is of the first shard:
+// folding it tells why.
 func (d *Dealer) Deal(ev *boundary.Event, dated Dated, loan *boundary.Loan, n int) (shard int, vouched bool) {
 	shard, vouched = d.find(ev, dated, loan, n)
 	return max(shard, 0), vouched
@@ -139,31 +139,34 @@ func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	switch {
 	case in.p.side: // the join goes by the times of all of its events
 		_, keep, bad := in.value(ev)
-		if bad != nil || !keep {
-			return -1, false
+		if in.facts.At = in.dated.At; keep && bad == nil && in.facts.At == timeline.Never {
+			in.facts.At, bad = in.when()
 		}
-		if in.facts.At = in.dated.At; in.facts.At == timeline.Never {
-			if in.facts.At, bad = in.when(); bad != nil {
-				return -1, false
-			}
+		if keep && bad == nil {
+			return in.p.dealtBy.Shard(in.keys.bytes(), n), true
 		}
-		return in.p.dealtBy.Shard(in.keys.bytes(), n), true
-	case in.p.folds == nil:
-		if !d.passed(ev) || in.keys.write() != nil {
-			return -1, false
-		}
-		return in.p.dealtBy.Shard(in.keys.bytes(), n), false
 	case d.vouches != nil:
-		if _, keep, bad := in.value(ev); bad != nil || !keep {
-			return -1, false
+		if _, keep, bad := in.value(ev); keep && bad == nil {
+			return d.grouped(n), d.vouches.Vouches(&in.facts)
 		}
-		return d.grouped(n), d.vouches.Vouches(&in.facts)
 	}
-	in.set(v, ev.Meta)
-	if in.place() != nil {
-		return -1, false
+	return d.byKey(ev, n), false
+}
+
+// byKey is the shard of an event by its key alone. That of one that is left out is what it would be if it were not: with
+// another `where`, `schema` or `time` each shard has read what is its own, however far it has come.
+func (d *Dealer) byKey(ev *boundary.Event, n int) int {
+	in := d.in
+	if in.p.folds == nil {
+		if !d.passed(ev) || in.keys.write() != nil {
+			return -1
+		}
+		return in.p.dealtBy.Shard(in.keys.bytes(), n)
 	}
-	return d.grouped(n), false
+	if in.set(ev.Value, ev.Meta); in.group() != nil {
+		return -1
+	}
+	return d.grouped(n)
 }
 
 // passed finds the parts of the key of an event that passes through: of the event, or of what emit makes of it, but no
@@ -177,7 +180,7 @@ func (d *Dealer) passed(ev *boundary.Event) bool {
 	case in.p.emitShape != nil && !slices.Contains(k.p.slots, -1):
 		for i, slot := range k.p.slots {
 			v, err := in.p.emit[slot].Eval(&in.env)
-			if err != nil {
+			if err != nil && k.p.uses(i) {
 				return false
 			}
 			k.env.Values[i] = v

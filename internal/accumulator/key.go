@@ -132,6 +132,13 @@ func fieldNames(t expression.Type, exprs []spec.Expr) []expression.Name {
 	return names
 }
 
+// uses reports whether a part reads the field.
+func (k *keyProgram) uses(field int) bool {
+	return slices.ContainsFunc(k.parts, func(x *expression.Program) bool {
+		return slices.ContainsFunc(x.Reads(), func(r expression.Read) bool { return r.Name == field })
+	})
+}
+
 // bind tells the parts the shape of what they read.
 func (k *keyProgram) bind(shape *boundary.Shape) {
 	k.shape, k.slots = shape, nil

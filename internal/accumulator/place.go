@@ -8,7 +8,6 @@ import (
 
 // place finds the time and the key of the event in the environment, as it came.
 func (in *intake) place() *BadEvent {
-	w := in.p.folds
 	if in.dated.Timed {
 		in.facts.At = in.dated.At
 	} else if in.p.timed { // its turn came at another time than its own
@@ -18,6 +17,12 @@ func (in *intake) place() *BadEvent {
 		}
 		in.facts.At = at
 	}
+	return in.group()
+}
+
+// group finds the key of the event in the environment, as it came.
+func (in *intake) group() *BadEvent {
+	w := in.p.folds
 	switch len(w.Keys) {
 	case 0:
 		return nil

@@ -189,22 +189,23 @@ func (l *Loader) load(events []boundary.Event, whole bool) *Load {
 	return d
 }
 
-// deal finds the shards of a load's events. Of what cannot be used the first one tells, or that of the partition.
+// deal finds the shards of a load's events, of those too that cannot be used.
 func (l *Loader) deal(d *Load) {
 	if l.share == nil {
 		return
 	}
 	alike := l.dater == nil // none of them says more to other shards than where it stands
 	for i := range d.events {
-		shard, f := max(l.cfg.Share.Home(d.events[i].Pos.Stream), 0), fold.Fate{}
+		var f fold.Fate
+		known, loan := accumulator.Dated{At: timeline.Never}, (*boundary.Loan)(nil)
+		if l.dater != nil {
+			known, loan = dated(d.times[i], d.own, d.lent), &d.loan
+		}
+		shard, bad := l.share.Deal(&d.events[i], known, loan, &f)
 		if d.bads == nil || d.bads[i] == nil {
-			known, loan := accumulator.Dated{At: timeline.Never}, (*boundary.Loan)(nil)
-			if l.dater != nil {
-				known, loan = dated(d.times[i], d.own, d.lent), &d.loan
-			}
-			var bad *accumulator.BadEvent
-			shard, bad = l.share.Deal(&d.events[i], known, loan, &f)
 			l.spoil(d, i, bad)
+		} else {
+			f = fold.Fate{}
 		}
 		d.fates, d.shards = append(d.fates, f), append(d.shards, int32(shard))
 		alike = alike && !f.Vouched && d.events[i].Pos.Stream == d.events[0].Pos.Stream
