@@ -108,13 +108,9 @@ func newDaemon(ctx context.Context, folder string, h *harm, server string, end <
 	registry := graphd.Registry{
 		Nodes: map[string]graphd.NodeFunc{
 			"spins": func(in map[string]any) (any, error) {
-				for { // whatever the epoch's context says
-					select {
-					case <-end:
-						return in["a"], nil
-					default:
-					}
+				for !over(end) { // whatever the epoch's context says
 				}
+				return in["a"], nil
 			},
 			"panics": func(map[string]any) (any, error) { panic("this node panics") },
 		},
@@ -129,4 +125,13 @@ func newDaemon(ctx context.Context, folder string, h *harm, server string, end <
 		Registry: registry, Declarations: declarations, Log: slog.New(slog.DiscardHandler),
 	})
 	return d, arrived, err
+}
+
+func over(end <-chan struct{}) bool {
+	select {
+	case <-end:
+		return true
+	default:
+		return false
+	}
 }
