@@ -153,8 +153,8 @@ func (d *Dealer) find(ev *boundary.Event, dated Dated, loan *boundary.Loan, n in
 	return d.byKey(ev, n), false
 }
 
-// byKey is the shard of an event by its key alone. That of one that is left out is what it would be if it were not: with
-// another `where`, `schema` or `time` each shard has read what is its own, however far it has come.
+// byKey is the shard of an event by its key alone. That of one that is left out is what it would be if it were not:
+// with another `where`, `schema` or `time` each shard has read what is its own, however far it has come.
 func (d *Dealer) byKey(ev *boundary.Event, n int) int {
 	in := d.in
 	if in.p.folds == nil {

@@ -48,7 +48,8 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 				}
 			}
 			none := boundary.Event{Raw: []byte(`{"n":4,"at":1}`)}
-			if shard, vouched := d.Deal(&none, accumulator.Dated{At: timeline.Never}, nil, shards); shard != 0 || vouched {
+			never := accumulator.Dated{At: timeline.Never}
+			if shard, vouched := d.Deal(&none, never, nil, shards); shard != 0 || vouched {
 				t.Errorf("%s, %s: without a key: shard %d, %t", out, u.Programs[i].Name(), shard, vouched)
 			}
 		}

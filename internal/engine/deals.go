@@ -115,7 +115,10 @@ const (
 func (e *Engine) dealAsDeclared(ctx context.Context, g api.Ref, next time.Duration) dealt {
 	defer e.changing.Lock(g)()
 	m, err := e.graph(g)
-	if err != nil || m.AsDeclared() || ctx.Err() != nil || m.Rekeyed(ctx) {
+	if err != nil || m.AsDeclared() || ctx.Err() != nil {
+		return dealDone
+	}
+	if _, rekeyed := m.Dealing(ctx); rekeyed {
 		return dealDone
 	}
 	m.Up(ctx)

@@ -134,7 +134,12 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		e.adopt(m)
 		return
 	}
-	if exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit) && (old.AsDeclared() || !m.Fits(ctx)) {
+	same := exists && old.Unit() != nil && e.sameMeaning(old.Unit(), unit)
+	if same && !old.AsDeclared() {
+		fits, _ := m.Dealing(ctx)
+		same = !fits
+	}
+	if same {
 		e.restated(old, d)
 		return
 	}

@@ -40,8 +40,9 @@ durability: { interval: %[2]s }
 // cut once and in order.
 func TestKillFollowersOnMembers(t *testing.T) {
 	if stops(t, 0) == 0 {
-		testbed.Unasked(t, "one cut in thousands had no row at those that follow, once in four runs, when the one that "+
-			"they follow was applied first: it is asked for with "+stopsEnv+" until the other order is seen to hold")
+		testbed.Unasked(t, "one cut in thousands had no row at those that follow, once in four runs, when the one "+
+			"that they follow was applied first: it is asked for with "+stopsEnv+" until the other order is "+
+			"seen to hold")
 	}
 	t.Parallel()
 	f := newFleet(t, 2, []string{"--lease", "1s", "--rebalance-after", "3s", "--connections", "store=store"},

@@ -140,17 +140,12 @@ func (g *Graph) AsDealt(ctx, life context.Context, installed func(as *Graph)) (*
 // AsDeclared reports whether the graph runs as so many shards as its declaration has run here.
 func (g *Graph) AsDeclared() bool { return g.unit == nil || len(g.shards) == shardsOf(g.unit) }
 
-// Fits reports whether the graph's keys are dealt as it runs, or not yet.
-func (g *Graph) Fits(ctx context.Context) bool {
+// Dealing says of the graph's keys whether they are dealt as it runs, or not yet; and whether to as many shards, while
+// events have others by now: then it does not run, and nothing can be dealt anew.
+func (g *Graph) Dealing(ctx context.Context) (fits, rekeyed bool) {
 	d, err := g.dealt(ctx)
-	return err == nil && !d.Differs(g.dealtAs())
-}
-
-// Rekeyed reports whether the keys are dealt to as many shards as the graph runs as, and events have others by now: then
-// it does not run, and nothing can be dealt anew.
-func (g *Graph) Rekeyed(ctx context.Context) bool {
-	d, err := g.dealt(ctx)
-	return err == nil && d.Rekeyed(g.dealtAs())
+	as := g.dealtAs()
+	return err == nil && !d.Differs(as), err == nil && d.Rekeyed(as)
 }
 
 // Kept notes why the keys of a graph are not dealt as declared; it shows that as its health.

@@ -44,6 +44,7 @@ export const bytes = n => {
 /** seconds is a time span. */
 export const seconds = s => {
 	if (s == null) return nothing
+	if (s === 0) return "0 s"
 	if (s < 0.001) return whole.format(s * 1e6) + " µs"
 	if (s < 1) return three.format(s * 1e3) + " ms"
 	if (s < 60) return one.format(s) + " s"

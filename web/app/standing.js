@@ -105,7 +105,7 @@ export const Latency = ({ rows }) => {
 	const says = `Of ${some(took.length, "epoch")} half took at most ${seconds(at(took, .5) / 1e6)}, 99 of 100 at most ${
 		seconds(at(took, .99) / 1e6)}, the longest ${seconds(took.at(-1) / 1e6)}.`
 	return html`<p class="legend">${says}</p>
-		<div class="bars" role="img" aria-label=${says}>${seen.map(([low, high, n]) => html`<div title=${`${seconds(low / 1e6)} to ${
+		<div class="bars" role="group" tabindex="0" aria-label=${says}>${seen.map(([low, high, n]) => html`<div title=${`${seconds(low / 1e6)} to ${
 			high === Infinity ? "more" : seconds(high / 1e6)}: ${some(n, "epoch")}`}>
 			<span class="many">${n ? count(n) : ""}</span><span class="fill" style=${{ height: Math.round(56 * n / most) + "px" }}></span>
 			<span class="high">${high === Infinity ? "…" : "≤ " + seconds(high / 1e6)}</span></div>`)}</div>`

@@ -196,8 +196,7 @@ func (l *Loader) deal(d *Load) {
 	}
 	alike := l.dater == nil // none of them says more to other shards than where it stands
 	for i := range d.events {
-		var f fold.Fate
-		known, loan := accumulator.Dated{At: timeline.Never}, (*boundary.Loan)(nil)
+		known, loan, f := accumulator.Dated{At: timeline.Never}, (*boundary.Loan)(nil), fold.Fate{}
 		if l.dater != nil {
 			known, loan = dated(d.times[i], d.own, d.lent), &d.loan
 		}
