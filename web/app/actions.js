@@ -1,5 +1,5 @@
 // What can be done with a graph by hand. Each says what it will do before it is done, and what it has done afterwards.
-import { html, useEffect, useState } from "./vendor.js"
+import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath, parse } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { brief, exact, list, own, some } from "./format.js"
@@ -68,15 +68,16 @@ const Fire = ({ s, m }) => {
 	const mode = modes.some(([id]) => id === query("mode")) ? query("mode") : "force"
 	const last = m.live.state?.key
 	const [key, setKey] = useState(s.keys && last != null ? JSON.stringify(last) : ""), [only, setOnly] = useState(false)
-	const [text, setText] = useState(null), [is, put] = useState({})
+	const [text, setText] = useState(null), [is, put] = useState({}), typed = useRef(false)
 	const ofKey = s.keys ? key : ""
 	useEffect(() => { // what there is of the key, which is what one begins with
+		if (!typed.current) setText(null) // what there is of another key is not what this one begins with
 		if (s.keys && !ofKey) return
 		const ends = new AbortController()
 		const wait = setTimeout(() => ask("GET", graphPath(s.graph, "/state" + (ofKey ? "?key=" + encodeURIComponent(ofKey) : "")),
 			{ signal: ends.signal }).then(state => {
 			put({ state })
-			setText(was => was ?? JSON.stringify(state.cache, null, 2))
+			if (!typed.current) setText(JSON.stringify(state.cache, null, 2))
 		}, no => no.name !== "AbortError" && put({ why: no.message })), 200)
 		return () => {
 			clearTimeout(wait)
@@ -101,7 +102,10 @@ const Fire = ({ s, m }) => {
 				only what changes is put out</label>`}</div>
 		${mode === "force" ? html`<${Forced} s=${s} state=${s.keys ? is.state : m.live.state} only=${only} />` : html`
 			<label>A value for each input, as JSON <textarea rows="8" spellcheck="false" value=${text ?? ""}
-				onInput=${event => setText(event.target.value)} /></label>
+				onInput=${event => {
+					typed.current = true
+					setText(event.target.value)
+				}} /></label>
 			${is.why && html`<p class="dim">What there is is not known: ${is.why}</p>`}
 			${given.why ? html`<p class="bad" role="alert">${given.why}</p>` : html`<${With} s=${s} was=${is.state?.cache} is=${given.value}
 				aside=${mode === "aside"} />`}`}<//>`

@@ -36,15 +36,16 @@ const useLetters = (s, open, choice) => {
 			ends.abort()
 		}
 	}, [s.graph, open, asked, turn])
+	const onThose = make => put(is => is.value === got.value ? make(is) : is) // others may have been asked for meanwhile
 	const more = async () => {
 		try {
 			const { items, next, note } = await get(got.value.next)
-			put({ ...got, trouble: "", value: { items: [...got.value.items, ...items], next, note } })
+			onThose(is => ({ ...is, trouble: "", value: { items: [...is.value.items, ...items], next, note } }))
 		} catch (no) {
-			put({ ...got, trouble: no.message })
+			onThose(is => ({ ...is, trouble: no.message }))
 		}
 	}
-	return { ...got, fresh: got.at === undefined ? 0 : became(s) - got.at, more, again: () => again(turn + 1) }
+	return { ...got, stale: got.asked !== asked, fresh: got.at === undefined ? 0 : became(s) - got.at, more, again: () => again(turn + 1) }
 }
 
 /** Letters lists dead letters, and offers what can be done with them. */
@@ -76,7 +77,7 @@ export const Letters = ({ s }) => {
 			${s.keys && type("key", "Key", "")}
 			${type("where", "Where", "event.amount > 5")}
 		</div>
-		${items.length > 0 && may("operate") && html`<p class="actions">
+		${items.length > 0 && !l.stale && may("operate") && html`<p class="actions">
 			<button onClick=${() => begin({ verb: "replay", of: choice })}>Replay all that fit …</button>${" "}
 			<button onClick=${() => begin({ verb: "discard", of: choice })}>Discard all that fit …</button></p>`}
 		${act && html`<${Act} key=${JSON.stringify(act)} graph=${s.graph} act=${act} end=${() => begin(null)} done=${l.again} />`}

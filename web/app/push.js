@@ -1,5 +1,5 @@
 // An event by hand, by a form of its input's schema.
-import { html, useEffect, useState } from "./vendor.js"
+import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath, parse } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { count, exact, own, some } from "./format.js"
@@ -58,6 +58,9 @@ export const Push = ({ s, m }) => {
 	return html`<${Of} key=${input.name} s=${s} m=${m} inputs=${inputs} input=${input} />`
 }
 
+/** once is a key that no other push has. */
+const once = () => [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, "0")).join("")
+
 const told = (did, input) => {
 	const one = did.accepted === 1, is = one ? "it was" : `${count(did.filtered)} of ${count(did.accepted)} were`
 	const left = did.filtered > 0 && html`The <code>where</code> of ${input.name} was false: ${is} left out.`
@@ -78,10 +81,20 @@ const Of = ({ s, m, inputs, input }) => {
 		}, no => no.name !== "AbortError" && tell(no.message))
 		return () => ends.abort()
 	}, [s.graph, input.name])
+	const sent = useRef({}) // what the daemon has not answered yet: sent again, it is the same push
 	const given = read(text), fields = Object.entries(schema?.properties ?? {}).filter(([, of]) => plain.includes(typeOf(of)))
 	const doing = useDoing(async () => {
 		setBefore(m.firings.rows[0] ?? {})
-		const did = await ask("POST", graphPath(s.graph, `/accumulators/${encodeURIComponent(input.name)}/events`), { body: text })
+		if (sent.current.text !== text || sent.current.input !== input.name) sent.current = { text, input: input.name, key: once() }
+		let did
+		try {
+			did = await ask("POST", graphPath(s.graph, `/accumulators/${encodeURIComponent(input.name)}/events`),
+				{ body: text, headers: { "Idempotency-Key": sent.current.key } })
+		} catch (no) {
+			if (no.status > 0 && no.status < 500 && no.status !== 429) sent.current = {}
+			throw no
+		}
+		sent.current = {}
 		return html`<p>${told(did, input)}</p>`
 	})
 	const all = m.firings.rows, at = all.indexOf(before)

@@ -308,7 +308,7 @@ func TestQuickFix(t *testing.T) {
 			}
 		}
 		e.result("textDocument/codeAction", map[string]any{"textDocument": map[string]any{"uri": uri},
-			"context": map[string]any{"diagnostics": lowered(found)}}, &actions)
+			"context": map[string]any{"diagnostics": append(lowered(found), ofAnother()...)}}, &actions)
 		fixed := text.New(broken)
 		slices.Reverse(actions) // from the end, so that places stay
 		for _, a := range actions {
@@ -321,6 +321,13 @@ func TestQuickFix(t *testing.T) {
 		}
 		e.finish()
 	})
+}
+
+// ofAnother are diagnostics of another server for the same document, which an editor sends as well.
+func ofAnother() []map[string]any {
+	at := map[string]int{"line": 0, "character": 0}
+	return []map[string]any{{"code": 0, "source": "yaml", "message": "odd", "data": map[string]any{"uri": "x"},
+		"range": map[string]any{"start": at, "end": at}}}
 }
 
 // lowered are diagnostics as an editor sends them back.

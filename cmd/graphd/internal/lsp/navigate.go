@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -62,15 +63,15 @@ func (s *server) define(p *positionParams) (*location, error) {
 
 // aliasAt is the alias that a byte is in, "" for none.
 func aliasAt(all string, offset int) string {
+	if offset < len(all) && all[offset] == '*' { // its name begins behind it
+		offset++
+	}
 	from, to := offset, offset
 	for from > 0 && !strings.ContainsRune(" \t\n\r,[]{}:*&", rune(all[from-1])) {
 		from--
 	}
 	for to < len(all) && !strings.ContainsRune(" \t\n\r,[]{}:*&", rune(all[to])) {
 		to++
-	}
-	if from == offset && offset < len(all) && all[offset] == '*' {
-		return aliasAt(all, offset+1)
 	}
 	if from == 0 || all[from-1] != '*' || from > 1 && !strings.ContainsRune(" \t\n[{,:", rune(all[from-2])) {
 		return ""
@@ -145,8 +146,9 @@ func (s *server) actions(p *actionParams) ([]action, error) {
 		return nil, err
 	}
 	list := []action{}
-	for _, d := range p.Context.Diagnostics[:min(len(p.Context.Diagnostics), 100)] {
-		if d.Data == "" || d.Source != "graphd" {
+	for _, raw := range p.Context.Diagnostics[:min(len(p.Context.Diagnostics), 100)] {
+		var d diagnostic
+		if json.Unmarshal(raw, &d) != nil || d.Data == "" || d.Source != "graphd" { // another server's
 			continue
 		}
 		from := doc.text.Offset(d.Range.Start)

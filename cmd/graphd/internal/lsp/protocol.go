@@ -169,7 +169,8 @@ type symbol struct {
 type actionParams struct {
 	TextDocument identifier `json:"textDocument"`
 	Context      struct {
-		Diagnostics []diagnostic `json:"diagnostics"`
+		// Diagnostics are those of all servers, with codes and data as each of them has.
+		Diagnostics []json.RawMessage `json:"diagnostics"`
 	} `json:"context"`
 }
 
