@@ -63,6 +63,9 @@ func TestWhatAgentsReadIsBounded(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
 			t.Fatal(err)
 		}
+		if len(list.Items) != min(33, 120-len(found)) {
+			t.Errorf("a page has %d graphs", len(list.Items))
+		}
 		for _, one := range list.Items {
 			if found[one.Graph] {
 				t.Errorf("%s comes twice", one.Graph)

@@ -64,6 +64,7 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, w
 				heard({ type: "gap", unknown: true })
 				return subscribe(from, "")
 			}
+			if (f.code === "invalid_frame") last = Infinity // nothing is subscribed to, so silence is what there is
 			return heard(f, size)
 		}
 		note(f)

@@ -14,7 +14,7 @@ const kinds = { outputs: "Outputs", firings: "Firings" }
 const listen = (graph, topics, where) => {
 	const m = { rows: [], bytes: 0, gone: 0, version: signal(0), wrong: signal(""), held: null }
 	const changed = slowly(() => { m.version.value++ })
-	const add = (f, size) => {
+	const add = (f, size = 0) => {
 		m.rows.push({ f, size, n: m.gone + m.rows.length, at: f.firing?.at ?? new Date(atDaemon()).toISOString() })
 		m.bytes += size
 		let over = 0, bytes = m.bytes
@@ -27,7 +27,8 @@ const listen = (graph, topics, where) => {
 		}
 		changed()
 	}
-	m.stream = open(`/v1/ws/graphs/${encodeURIComponent(graph)}/reactor`, topics, {
+	// The summary comes every few seconds: without it a graph that gives nothing would count as gone.
+	m.stream = open(`/v1/ws/graphs/${encodeURIComponent(graph)}/reactor`, [...topics, "summary"], {
 		resumes: true, where: where || undefined,
 		again() { m.wrong.value = "" },
 		heard(f, size) {

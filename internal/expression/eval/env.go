@@ -46,6 +46,8 @@ type Env struct {
 	Memories []Memory
 	// Looks notes the rows that are looked up in tables; nil where nobody wants to know.
 	Looks *Looks
+	// Most bounds the work of an evaluation below what one may do; 0 for that.
+	Most int
 	// Unbounded says that what is computed has ended in time before, and is to come to the same however long it takes.
 	Unbounded bool
 

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"cmp"
+
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
@@ -21,7 +23,7 @@ const (
 
 // Charge counts work; false when there is no more to spend.
 func (e *Env) Charge(at Site, n int) bool {
-	if e.work += n; e.work <= maxWork {
+	if e.work += n; e.work <= cmp.Or(e.Most, maxWork) {
 		return true
 	}
 	e.Fail(at, rules.CodeLimitExceeded, "the expression does too much work for one evaluation: it may look at "+

@@ -95,8 +95,15 @@ func (r *Run) Input(i int) told.Input {
 // EpochsPerSecond is how many epochs there were of late.
 func (r *Run) EpochsPerSecond(now time.Time) float64 { return r.epochs.PerSecond(now) }
 
-// Age is for how many seconds output i has given nothing; nil while it is to give nothing.
-func (r *Run) Age(i int, now time.Time) *float64 { return r.ages.Of(i, r.Writer(i), now) }
+// Age is for how many seconds output i has given nothing; nil while it is to give nothing. Rows that commits write do
+// not come to its writer: they are given by their epochs.
+func (r *Run) Age(i int, now time.Time) *float64 {
+	w := r.Writer(i)
+	if routes := r.Reactor.Core.Config().Routes; routes != nil && routes[i].Path == reactor.PathCoTransaction {
+		w = nil
+	}
+	return r.ages.Of(i, w, now)
+}
 
 // Misplaced is how many of the last events of input i were in partitions of other shards than their keys'.
 func (r *Run) Misplaced(i int) (misplaced, events int64) { return r.astray.Of(i) }

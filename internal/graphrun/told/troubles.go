@@ -68,7 +68,7 @@ func Judge(s *api.GraphSummary, otherwise string, whole bool) {
 // stale says which outputs have given nothing for longer than they are to, and names one beside a health that has no
 // reason of its own. It is for a graph as a whole, all of which runs: a part of it may have nothing to give.
 func stale(s *api.GraphSummary) {
-	if s.Keys != nil && s.Keys.ShardsRunning < s.Keys.Shards {
+	if s.Keys != nil && s.Keys.AsOne == "" && s.Keys.ShardsRunning < s.Keys.Shards {
 		return
 	}
 	for i := range s.Outputs {

@@ -82,10 +82,20 @@ func (s *Service) call(ctx context.Context, t *tool, raw json.RawMessage) (resul
 		if err != nil {
 			return refusal(err)
 		}
-		if got.code() < http.StatusBadRequest && got.body.Len() > maxAnswer && args.fewer() {
+		text := got.body.Bytes()
+		if got.code() >= http.StatusBadRequest {
+			return told(true, cut(text)...)
+		}
+		if t.shape != nil {
+			text = t.shape(text, args)
+		}
+		if !t.changes && len(text) > maxAnswer && args.fewer() {
 			continue // a list is cut between two items, where its cursor leads on
 		}
-		return t.shown(got, args)
+		if len(text) == 0 {
+			text = []byte(`{"done":true}`)
+		}
+		return told(false, cut(text)...)
 	}
 }
 
@@ -219,21 +229,6 @@ func (t *tool) request(args arguments) (path string, query url.Values, head http
 		body, _ = json.Marshal(members) // what was JSON is JSON
 	}
 	return path, query, head, body, nil
-}
-
-// shown is what an agent sees of an answer.
-func (t *tool) shown(got *answer, args arguments) *mcp.CallToolResult {
-	text := got.body.Bytes()
-	if got.code() >= http.StatusBadRequest {
-		return told(true, cut(text)...)
-	}
-	if t.shape != nil {
-		text = t.shape(text, args)
-	}
-	if len(text) == 0 {
-		text = []byte(`{"done":true}`)
-	}
-	return told(false, cut(text)...)
 }
 
 // cut is as much of a text as an agent is given, with a word about the rest.

@@ -178,9 +178,9 @@ func standing(answer []byte, args arguments) []byte {
 	})
 	slices.SortStableFunc(all.Items, func(a, b api.GraphSummary) int { return strings.Compare(order(&a), order(&b)) })
 	out := briefs{Items: []brief{}, Graphs: len(all.Items), Missing: all.Missing}
-	most := 50
-	if n, err := strconv.Atoi(args.text("limit")); err == nil && n > 0 {
-		most = min(n, 200)
+	most, err := strconv.Atoi(args.text("limit"))
+	if most = min(most, 200); err != nil || most < 1 {
+		most = 50
 	}
 	last := ""
 	for i := range all.Items {

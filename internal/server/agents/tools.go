@@ -88,7 +88,7 @@ func reading() list {
 		of(ofShown, aText, "health", "only those of this health, as degraded, failed or live"),
 		arg{name: "limit", kind: aNumber, in: ofShown, about: "how many, 50 where it is left out", most: 200},
 		of(ofShown, aText, "after", "the next of the answer before, to go on from there"))
-	graphs.shape = standing
+	graphs.shape, graphs.usual, graphs.most = standing, 50, 200
 	text := get("get_declaration", "Declaration", "The declaration of a graph as it was applied, or that of an "+
 		"earlier "+
 		"revision.", onGraph, graph)

@@ -24,12 +24,15 @@ func (n *filtered) Next(ctx context.Context) (*api.Frame, error) {
 		if f = n.keep(f); f != nil {
 			return f, nil
 		}
+		if ctx.Err() != nil { // who watches has gone, and frames that are ready need no wait
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
-// TryNext is the next frame that is told, of those that are ready.
+// TryNext is the next frame that is told, of some that are ready: what there is to send does not wait for long.
 func (n *filtered) TryNext() *api.Frame {
-	for {
+	for range maxBurst {
 		f := n.Subscription.TryNext()
 		if f == nil {
 			return nil
@@ -38,6 +41,7 @@ func (n *filtered) TryNext() *api.Frame {
 			return f
 		}
 	}
+	return nil
 }
 
 // narrowed keeps of a subscription to all graphs of a tenant what is of those that somebody may know of. A gap may be

@@ -9,8 +9,10 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 )
 
-// maxWhere bounds an expression over frames.
-const maxWhere = 4096
+const (
+	maxWhere = 4096    // bytes of an expression over frames
+	mostWork = 1 << 16 // of it for one frame, a millisecond or so: there may be thousands a second, for each who watches
+)
 
 func frameScope() expression.Scope {
 	text, number := expression.Of(boundary.KindString), expression.Of(boundary.KindInt)
@@ -37,7 +39,7 @@ func where(raw []byte) (func(*api.Frame) *api.Frame, *frameError) {
 	if err != nil {
 		return nil, &frameError{api.CodeInvalidFrame, "where: " + err.Error()}
 	}
-	w := chosen{program: program}
+	w := chosen{program: program, env: expression.Env{Most: mostWork}}
 	return w.keep, nil
 }
 
