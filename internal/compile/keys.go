@@ -102,9 +102,9 @@ func (u *Unit) partText(a *spec.Accumulator, text string) string {
 	if len(fields) == 1 && fields[0] == text {
 		return u.fieldText(a, text)
 	}
-	whole := fmt.Sprintf("%q", text)
+	whole := counted(text)
 	for _, field := range fields {
-		whole += fmt.Sprintf(" %s: %q", field, u.fieldText(a, field))
+		whole += fmt.Sprintf(" %s: %s", field, counted(u.fieldText(a, field)))
 	}
 	return whole
 }
@@ -121,7 +121,8 @@ func (u *Unit) fieldText(a *spec.Accumulator, field string) (text string) {
 		}
 		t := meaning.New(nil)
 		a.Config.Canonical(t)
-		return fmt.Sprintf("%s %s/%q/%q", t.Close().Hash(), field, texts(exprs(a.Emit)), a.EmitExpr.Text)
+		return fmt.Sprintf("%s %s/%s/%s/%s", t.Close().Hash(), field, counted(texts(exprs(a.Emit))),
+			counted(a.EmitExpr.Text), u.Vars.AppendJSON(nil)) // a hash does not say which vars it reads
 	case a.Joins():
 		for _, i := range u.sides(a) {
 			side := &u.Spec.Accumulators[i]
@@ -158,6 +159,9 @@ func (u *Unit) emitText(a *spec.Accumulator, field string) string {
 		return "(" + of + ")." + field
 	}
 }
+
+// counted sets a text apart from what follows it, with its words as they are: an escape such as \n would run into one.
+func counted(text string) string { return fmt.Sprintf("%d:%s", len(text), text) }
 
 func exprs(fields []spec.Field) (all []spec.Expr) {
 	for _, f := range fields {

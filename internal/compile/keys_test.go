@@ -56,7 +56,11 @@ func TestM13KeysAreWhatTheyAreMadeOf(t *testing.T) {
 		"under its name":           {joins, "id", "id: event.id", "id: event.user", false},
 		"the emit of another":      {joins, "key", "x: event.x", "x: event.y", true},
 		"a side's field":           {joins, "left.x", "x: event.x", "x: event.y", false},
-		"how far apart":            {joins, "key", "within: 1m", "within: 2m", true},
+		"a var at a line's beginning": {strings.Replace(plain, "id: event.id", `id: "event.id +\nvars.of"`, 1),
+			"'lower(id)'", "of: eu", "of: us", false},
+		"a var of an aggregate": {strings.NewReplacer("graph: g\n", "graph: g\nvars: { f: 2 }\n", "max(event.x)",
+			"max(event.x * vars.f)").Replace(window), "top", "f: 2", "f: 3", false},
+		"how far apart": {joins, "key", "within: 1m", "within: 2m", true},
 	} {
 		doc := c.doc + out + "reactor: { when: any }\n"
 		if c.key != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/engine/contracts"
 	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/spec"
@@ -86,6 +87,9 @@ func (e *Engine) takeDeclarations(ctx context.Context) error {
 	there := make(map[api.Ref]bool, len(decls))
 	for _, d := range decls {
 		there[api.Ref{Tenant: d.Tenant, Name: d.Graph}] = true
+		e.expect(&d)
+	}
+	for _, d := range decls {
 		e.takeDeclaration(ctx, d)
 	}
 	e.feeds.Undoubted(func(g api.Ref) bool { return !there[g] && e.Find(g) != nil }) // they were never taken
@@ -97,6 +101,22 @@ func (e *Engine) takeDeclarations(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// expect has a leader that is taken before one that follows it wait for that one: both may have been applied elsewhere
+// at about one time.
+func (e *Engine) expect(d *checkpoint.Declaration) {
+	if !contracts.MayFollow(d) {
+		return
+	}
+	g := api.Ref{Tenant: d.Tenant, Name: d.Graph}
+	if old, err := e.graph(g); err == nil && old.Declaration().Revision >= d.Revision {
+		return
+	}
+	defer e.changing.Lock(g)()
+	if old, err := e.graph(g); err != nil || old.Declaration().Revision < d.Revision {
+		e.contracts().Doubt(d, true)
+	}
 }
 
 // takeDeclaration runs a graph that another daemon has applied, or its newer revision.
@@ -158,8 +178,8 @@ func (e *Engine) takeDeclaration(ctx context.Context, d checkpoint.Declaration) 
 		return
 	}
 	if err := e.replace(ctx, old, m, func(graphrun.Put) error { return nil }); err != nil {
+		e.contracts().Doubt(&d, false) // before its links go, which wakes who waits for it
 		settle(false)
-		e.contracts().Doubt(&d, false)
 		old.Updated("update_failed", d.Origin, plainly(err), false)
 		return
 	}

@@ -13,14 +13,15 @@ type Doubt struct {
 	Graph string
 	// Text is its declaration.
 	Text string
-	// Untaken says that there is no room for the declaration here, and not that it cannot be used.
+	// Untaken says that the declaration is not taken yet, as where there is no room for it, and not that it cannot be
+	// used.
 	Untaken bool
 }
 
 // Why says what is the matter with the declaration.
 func (d *Doubt) Why() string {
 	if d.Untaken {
-		return "waits for room at this daemon"
+		return "is not taken by this daemon yet"
 	}
 	return "cannot be used"
 }
@@ -28,7 +29,7 @@ func (d *Doubt) Why() string {
 // Until says what ends the doubt.
 func (d *Doubt) Until() string {
 	if d.Untaken {
-		return "there is room for it, or it is deleted"
+		return "it is taken, or it is deleted"
 	}
 	return "it is applied again or deleted"
 }

@@ -161,14 +161,15 @@ func (h *holder) Deliver(ctx context.Context, batch []sink.Message) error {
 	seen := int64(-1) // by the one that is the furthest back
 	for {
 		changed := h.links.next()
+		// Before the followers are looked at: a doubt ends once what it was about is among these.
+		if who := h.links.MayFollow(h.of.graph); len(who) > 0 {
+			return fmt.Errorf("the declaration of graph %q %s, and it may be one that follows; the values wait until "+
+				"%s", who[0].Graph, who[0].Why(), who[0].Until())
+		}
 		next, behind, has := h.behind(batch[len(batch)-1].Seq)
 		if has > seen {
 			seen = has
 			timer.Reset(holdPatience)
-		}
-		if who := h.links.MayFollow(h.of.graph); len(who) > 0 {
-			return fmt.Errorf("the declaration of graph %q %s, and it may be one that follows; the values wait until "+
-				"%s", who[0].Graph, who[0].Why(), who[0].Until())
 		}
 		if behind == nil {
 			return nil

@@ -106,10 +106,13 @@ var (
 	followersWord = regexp.MustCompile(`\bfollowers\b`)
 )
 
+// MayFollow says whether a graph may be one that follows, from its declaration alone.
+func MayFollow(d *checkpoint.Declaration) bool { return followWord.MatchString(d.Text) }
+
 // Doubt has the outputs of a tenant wait for a graph whose declaration cannot be used, or is not taken for want of
 // room, if it may follow one.
 func (b *Book) Doubt(d *checkpoint.Declaration, untaken bool) {
-	if followWord.MatchString(d.Text) {
+	if MayFollow(d) {
 		b.Links.Doubt(api.Ref{Tenant: d.Tenant, Name: d.Graph}, feed.Doubt{Text: d.Text, Untaken: untaken})
 	}
 }

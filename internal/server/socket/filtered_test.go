@@ -32,8 +32,8 @@ func TestFiltersEnd(t *testing.T) {
 func TestWhereIsBounded(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		`any(1..40, any(1..40, # < 0)) or epoch > 0`:   true,
-		`any(1..400, any(1..400, # < 0)) or epoch > 0`: false,
+		`any(1..40, any(1..40, # < -epoch)) or epoch > 0`:   true,
+		`any(1..400, any(1..400, # < -epoch)) or epoch > 0`: false,
 	} {
 		keep, err := where([]byte(`"` + text + `"`))
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	maxWhere = 4096    // bytes of an expression over frames
-	mostWork = 1 << 16 // of it for one frame, a millisecond or so: there may be thousands a second, for each who watches
+	maxWhere = 4096 // bytes of an expression over frames
+	// mostWork is what it may do for one frame, a millisecond or so: there may be thousands a second.
+	mostWork = 1 << 16
 )
 
 func frameScope() expression.Scope {
