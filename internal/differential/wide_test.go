@@ -133,7 +133,6 @@ func (w *wide) draw(seed uint64) {
 	}
 	w.drawOutputs()
 	w.drawKeeping()
-	w.drawOverruns(seed)
 	if !strings.Contains(string(text(w.doc)), "vars.") {
 		delete(w.doc, "vars")
 	}

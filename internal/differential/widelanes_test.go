@@ -46,31 +46,6 @@ func (w *wide) drawRates(seed uint64) {
 	}
 }
 
-// drawOverruns draws budgets of loops, and what a budget does that is gone over, where no journal refuses it. No
-// machine is so slow that one is. What it draws is beside the rest.
-func (w *wide) drawOverruns(seed uint64) {
-	rest := w.r
-	defer func() { w.r = rest }()
-	w.r = rand.New(rand.NewPCG(seed, 79))
-	if d, _ := w.doc["durability"].(tree); d["mode"] == "journal" {
-		return
-	}
-	if loops, _ := w.doc["loops"].(tree); loops != nil {
-		w.maybe(2, loops["settle"].(tree), "budget", "5m")
-	}
-	reactor, _ := w.doc["reactor"].(tree)
-	bounded := []tree{reactor}
-	nodes, _ := w.doc["nodes"].(tree)
-	for _, name := range slices.Sorted(keysOf(nodes)) {
-		bounded = append(bounded, nodes[name].(tree))
-	}
-	for _, of := range bounded {
-		if of["budget"] != nil {
-			w.maybe(3, of, "on_overrun", "degrade")
-		}
-	}
-}
-
 // drawLanes puts nodes into lanes, in a third of the declarations. What they draw is beside the rest, so that it is the
 // same with and without.
 func (w *wide) drawLanes(seed uint64) {

@@ -22,9 +22,11 @@ func undrawn() map[string]string {
 		fed     = "a relay's values are behind nobody's checkpoint (M46); those of followers are drawn"
 		calls   = "of a server; TestCalls of test/everyday compares runs and daemons"
 		gofunc  = "registered by an embedding program"
+		timed   = "what comes of it depends on the clock, and with a journal it is refused"
 		goes    = "a bounded run goes on: TestM21WideHaltsBeforeWhatFails has it stop"
 	)
 	return map[string]string{
+		"loops.*.budget": timed, "nodes.*.on_overrun=degrade": timed, "reactor.on_overrun=degrade": timed,
 		"nodes.*.http": calls, "nodes.*.retry": calls,
 		"outputs.*.key": unbuilt,
 		"nodes.*.wasm":  "of a module in a file; TestGuestsOnAnyNumberOfCores compares runs",
