@@ -331,7 +331,7 @@ func (l *led) told() string {
 // other, live and across kills.
 func TestM46WideFollowersEqualRuns(t *testing.T) {
 	t.Parallel()
-	values, many := map[string]int{}, min(howMany(6), 24) // of five graphs each
+	values, many := map[string]int{}, min(howMany(20), 24) // of five graphs each
 	if testing.Short() {
 		many = 2
 	}
