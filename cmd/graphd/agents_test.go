@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 )
 
 // TestAnAgentAtTheDemo: an agent with the protocol's own client finds the demo's graph, asks why it fired, checks a
@@ -20,24 +14,9 @@ func TestAnAgentAtTheDemo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, in := io.Pipe()
-	var talk bytes.Buffer
-	term := terminal.New(strings.NewReader(""), in, &talk, func(string) string { return "" })
-	exit := make(chan int, 1)
-	go func() {
-		exit <- run(ctx, term, []string{"demo", "--listen", "127.0.0.1:0", "--mcp", "write"})
-		_ = in.Close() // a pipe's Close never fails
-	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ready struct{ Listen string }
-	if err := json.Unmarshal([]byte(line), &ready); err != nil {
-		t.Fatal(err)
-	}
+	listen, _, exit := startDemo(ctx, t, "--mcp", "write")
 	agent, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx,
-		&mcp.StreamableClientTransport{Endpoint: "http://" + ready.Listen + "/mcp"}, nil)
+		&mcp.StreamableClientTransport{Endpoint: "http://" + listen + "/mcp"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +33,7 @@ func TestAnAgentAtTheDemo(t *testing.T) {
 	}
 	// That it has fired is waited for.
 	if r := command(ctx, newDaemon(t).Server, "", "tail", "market_maker", "--topics", "firings", "-n", "1", "--server",
-		"http://"+ready.Listen); r.code != 0 {
+		"http://"+listen); r.code != 0 {
 		t.Fatalf("got %+v", r)
 	}
 	type args = map[string]any

@@ -311,17 +311,14 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The demo fires by itself, on the built-in example.
-func TestDemo(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+// startDemo starts a demo with further flags, and says where it listens; talk is to be read when it has ended.
+func startDemo(ctx context.Context, t *testing.T, flags ...string) (listen string, talk *bytes.Buffer, exit chan int) {
+	t.Helper()
 	out, in := io.Pipe()
-	var talk bytes.Buffer // read when the demo has ended
-	term := terminal.New(strings.NewReader(""), in, &talk, func(string) string { return "" })
-	exit := make(chan int, 1)
+	talk, exit = new(bytes.Buffer), make(chan int, 1)
+	term := terminal.New(strings.NewReader(""), in, talk, func(string) string { return "" })
 	go func() {
-		exit <- run(ctx, term, []string{"demo", "--listen", "127.0.0.1:0"})
+		exit <- run(ctx, term, append([]string{"demo", "--listen", "127.0.0.1:0"}, flags...))
 		_ = in.Close() // a pipe's Close never fails
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -332,9 +329,18 @@ func TestDemo(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &ready); err != nil {
 		t.Fatal(err)
 	}
+	return ready.Listen, talk, exit
+}
+
+// The demo fires by itself, on the built-in example.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	listen, talk, exit := startDemo(ctx, t)
 	// The last of a few frames comes only if it fires again and again.
 	r := command(ctx, newDaemon(t).Server, "", "tail", "market_maker", "--topics", "firings", "-n", "3", "--server",
-		"http://"+ready.Listen)
+		"http://"+listen)
 	if r.code != 0 || strings.Count(r.stdout, "criteria") != 3 {
 		t.Errorf("got %+v", r)
 	}
@@ -342,7 +348,7 @@ func TestDemo(t *testing.T) {
 	if code := <-exit; code != 0 {
 		t.Errorf("demo exits with %d, want 0", code)
 	}
-	if want := "graphd --server http://" + ready.Listen + " firings market_maker"; !strings.Contains(talk.String(),
+	if want := "graphd --server http://" + listen + " firings market_maker"; !strings.Contains(talk.String(),
 		want) {
 		t.Errorf("got %q, want %q in it", talk.String(), want)
 	}
