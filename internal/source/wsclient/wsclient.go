@@ -157,9 +157,8 @@ type reader struct {
 	client *http.Client
 	number int64 // of the last message
 
-	// What the pings look at: how many messages were read, and whether one is being handed over.
-	arrived atomic.Int64
-	held    atomic.Bool
+	// What the pings look at: how many hand-overs of messages began and ended, so that it is odd during one.
+	handed atomic.Int64
 }
 
 // connection is one connection from its handshake to its end, which is always an error.
@@ -228,10 +227,9 @@ func (r *reader) read(ctx context.Context, conn *websocket.Conn) error {
 		}
 		r.number++
 		ev := boundary.Event{Raw: data, At: time.Now(), Pos: boundary.Position{Stream: stream, Offset: r.number}}
-		r.arrived.Add(1)
-		r.held.Store(true)
+		r.handed.Add(1)
 		err = r.out.Emit(ctx, append(accumulator.NewBatch(r.out, 1), ev))
-		r.held.Store(false)
+		r.handed.Add(1)
 		if err != nil {
 			return err
 		}
@@ -271,17 +269,24 @@ func (r *reader) ping(ctx context.Context, conn *websocket.Conn, lost context.Ca
 		case <-ctx.Done():
 			return
 		}
-		before := r.arrived.Load()
+		before := r.handed.Load()
 		waiting, cancel := context.WithTimeout(ctx, r.cfg.Ping)
 		err := conn.Ping(waiting)
 		late := waiting.Err() != nil
 		cancel()
-		if late && (r.held.Load() || r.arrived.Load() != before) {
-			continue // it was not read, or something else was
+		if late && r.excused(before) {
+			continue
 		}
 		if err != nil && ctx.Err() == nil {
 			lost(fmt.Errorf("%s did not answer a ping within %v", r.host, r.cfg.Ping))
 			return
 		}
 	}
+}
+
+// excused tells whether an answer may be late: since handed was before, a message was handed over, for a time or still,
+// during which nothing was read, or was read instead of the answer.
+func (r *reader) excused(before int64) bool {
+	now := r.handed.Load()
+	return now != before || now%2 == 1
 }

@@ -250,6 +250,27 @@ func TestM4HeldBack(t *testing.T) {
 	}
 }
 
+// M4: a hand-over that has ended since the ping was sent excuses its answer too: that was read behind it.
+func TestM4AHandOverExcusesALateAnswer(t *testing.T) {
+	r := &reader{}
+	if r.excused(0) {
+		t.Error("nothing was handed over")
+	}
+	r.handed.Add(1)
+	for what, before := range map[string]int64{"began since": 0, "goes on": 1} {
+		if !r.excused(before) {
+			t.Errorf("a hand-over that %s does not excuse", what)
+		}
+	}
+	r.handed.Add(1)
+	if !r.excused(1) {
+		t.Error("a hand-over that has ended since does not excuse")
+	}
+	if r.excused(2) {
+		t.Error("one that had ended before does")
+	}
+}
+
 // A connection that ends without a word, and one that nobody vouches for.
 func TestBrokenConnections(t *testing.T) {
 	url := serve(t, func(ctx context.Context, c *websocket.Conn, n int64, _ *http.Request) {
