@@ -47,7 +47,7 @@ type NodeRecord struct {
 	Error      *string         `json:"error"`
 	Overran    bool            `json:"overran,omitempty"` // it took longer than its budget
 	// Iterations is how often the node's loop has run, and Ended why it ended: settled, until, max_iterations,
-	// budget, broken.
+	// budget, skipped, broken.
 	// Both are left out for nodes of no loop, and where that was not due.
 	Iterations int    `json:"iterations,omitempty"`
 	Ended      string `json:"ended,omitempty"`

@@ -55,6 +55,8 @@ type Program struct {
 	typ  Type
 	// reckoned is what makes the result, where that is never bool; "" where it may be.
 	reckoned string
+	// iterates and branches are what [Program.Iterates] and [Program.Branches] say.
+	iterates, branches bool
 }
 
 // Compile reads, checks and compiles the text of an expression. The error is
@@ -127,7 +129,10 @@ func compileTree(src *bracketed, text string, tree *parser.Tree, s Scope) (*Prog
 	if failure != nil {
 		return nil, &Error{Offset: failure.Offset, Code: failure.Code, Text: failure.Text}
 	}
-	return &Program{Program: code, text: text, typ: typeOf(tree.Node, nil), reckoned: reckoned(tree.Node)}, nil
+	return &Program{
+		Program: code, text: text, typ: typeOf(tree.Node, nil), reckoned: reckoned(tree.Node),
+		iterates: v.iterates, branches: v.branches,
+	}, nil
 }
 
 // Text is the expression as it was written.
@@ -135,6 +140,14 @@ func (p *Program) Text() string { return p.text }
 
 // Type is what is known of the result.
 func (p *Program) Type() Type { return p.typ }
+
+// Iterates says that the expression calls iteration().
+func (p *Program) Iterates() bool { return p.iterates }
+
+// Branches says that there is a part of the expression that is evaluated or not, as
+// values have it: behind && and ||, ?? and ?., ? and :, and of the elements of a list.
+// Without one, each evaluation that does not fail reads everything.
+func (p *Program) Branches() bool { return p.branches }
 
 // Functions are the names of everything an expression can call, sorted: plain
 // functions, those with a predicate, and methods, which begin with a dot.

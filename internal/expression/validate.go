@@ -26,6 +26,8 @@ type validator struct {
 	optional map[ast.Node]bool
 	shares   bool
 	clock    bool
+	iterates bool
+	branches bool
 	nodes    int
 	steps    int // of all patterns
 	err      *Error
@@ -74,6 +76,7 @@ func (v *validator) visit(n ast.Node) {
 	case *ast.BinaryNode:
 		v.binary(n)
 	case *ast.ChainNode:
+		v.branches = true
 		v.visit(n.Node)
 	case *ast.MemberNode:
 		v.visit(n.Node)
@@ -83,10 +86,12 @@ func (v *validator) visit(n ast.Node) {
 	case *ast.BuiltinNode:
 		v.builtin(n)
 	case *ast.PredicateNode:
+		v.branches = true
 		v.loops++
 		v.visit(n.Node)
 		v.loops--
 	case *ast.ConditionalNode:
+		v.branches = true
 		v.visitAll(n.Cond, n.Exp1, n.Exp2)
 	case *ast.BytesNode:
 		v.fail(n, CodeNotAllowed, "", "bytes are not a value here; write a string")
@@ -187,6 +192,7 @@ func (v *validator) binary(n *ast.BinaryNode) {
 	v.visit(n.Left)
 	v.visit(n.Right)
 	v.causes(n)
+	v.branches = v.branches || slices.Contains([]string{"&&", "and", "||", "or", "??"}, n.Operator)
 	if written, ok := n.Right.(*ast.StringNode); ok && n.Operator == "matches" {
 		_, err := v.pattern(written.Value)
 		if err != nil {
@@ -349,6 +355,7 @@ func (v *validator) function(n ast.Node, name string, args int) {
 			name)
 	default:
 		v.clock = v.clock || f.Clock
+		v.iterates = v.iterates || f.OfLoop
 		if least, most := f.Arguments(); args < least || args > most {
 			v.fail(n, CodeWrongArguments, "", "%s takes %s, got %d; write %s", f.Title(),
 				arguments(least-receiver(f), most-receiver(f)), args-receiver(f), library.Usage(f))

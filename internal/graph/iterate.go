@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -22,6 +23,8 @@ type loop struct {
 	onNot    string              // what follows when it has not ended by then
 	budget   int64               // nanoseconds; 0: as long as the epoch
 	reads    []int               // by the plan's indexes: what its nodes read that is none of them
+	needs    []int               // of these what until cannot be evaluated without
+	counting bool                // until, or a node, reads iteration()
 }
 
 // What a loop's result can do that is not one.
@@ -41,7 +44,7 @@ const (
 	MaxIterations       // it has not by then
 	OutOfBudget         // nor within its time
 	Broken              // a node failed, or the epoch was to end
-	Unready             // what it is to agree on is absent, and no iteration would change that
+	Unready             // what it is to agree on is absent: no iteration would change that, or none has
 )
 
 // String is the reason as records show it: "max_iterations".
@@ -85,6 +88,7 @@ type looper struct {
 	looped
 	env    expression.Env
 	before []boundary.Value // the values as of the iteration before
+	absent bool             // what until reads, in the last iteration
 }
 
 // longLoop is the iteration from which on it is told that a loop runs: one that ends sooner holds nobody up.
@@ -118,7 +122,9 @@ func (x *looper) turn(r *Result, l *loop) {
 			x.ended = why
 			return
 		case int(x.iterations) >= l.most:
-			x.ended = MaxIterations
+			if x.ended = MaxIterations; x.absent {
+				x.ended = Unready
+			}
 			return
 		case l.budget > 0 && r.timeOf(l.budget)-began > l.budget:
 			x.ended = OutOfBudget
@@ -142,6 +148,7 @@ func (x *looper) begin(r *Result, l *loop) {
 	first := len(p.inputs) + l.first
 	x.looped = looped{values: x.env.Values[first : first+l.n], errs: cleared(x.errs, l.n), nanos: cleared(x.nanos, l.n)}
 	clear(x.values)
+	x.absent = false
 	x.before = cleared(x.before, l.n)
 }
 
@@ -227,25 +234,34 @@ func (x *looper) through(r *Result, l *loop) (done bool, why Ended) {
 		}
 	}()
 	holds, err := l.until.EvalBool(&x.env)
+	x.absent = errors.Is(err, expression.ErrAbsent)
 	switch {
 	case err == nil:
 		return holds, Until
-	case !errors.Is(err, expression.ErrAbsent):
+	case !x.absent:
 		x.breakOff(r, l, errorOf(0, "", err))
 		return false, Until
 	}
-	return unchanged(x.before, x.values) || x.lacksOther(r.plan, l), Unready
+	return x.staysAbsent(l), Unready
 }
 
-// lacksOther says that what the condition of a loop has found absent is none of the loop's nodes: it stays so.
-func (x *looper) lacksOther(p *Plan, l *loop) bool {
+// staysAbsent says that what the condition of a loop has found absent is so in all iterations to come: they are like
+// this one, or it lacks what is none of the loop's nodes.
+func (x *looper) staysAbsent(l *loop) bool {
+	return !l.counting && unchanged(x.before, x.values) ||
+		slices.ContainsFunc(l.needs, func(at int) bool { return x.env.Values[at].IsAbsent() })
+}
+
+// need notes what the condition of the loop cannot be evaluated without, whatever the loop's nodes come to.
+func (l *loop) need(p *Plan) {
+	if l.until.Branches() {
+		return
+	}
 	for _, read := range l.until.Reads() {
-		k := read.Name - len(p.inputs) - l.first
-		if k >= 0 && k < l.n && x.values[k].IsAbsent() {
-			return false
+		if k := read.Name - len(p.inputs) - l.first; read.Plain && (k < 0 || k >= l.n) {
+			l.needs = append(l.needs, read.Name)
 		}
 	}
-	return true
 }
 
 // breakOff ends the epoch by the loop's condition, which is told of its last node.

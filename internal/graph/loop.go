@@ -323,6 +323,7 @@ func (c *compiler) addLoops(p *Plan, position []int, links [][]int32) {
 		}
 		if l.until != nil {
 			l.read(p, l.until)
+			l.need(p)
 			p.addReads(l.until, itself)
 			if l.until.AsksEpoch() {
 				p.runAlways(first, len(p.nodes))
@@ -367,6 +368,7 @@ func (c *compiler) standsAt(u *unit, at int, position []int) int {
 
 // read notes what a program of the loop reads.
 func (l *loop) read(p *Plan, program *expression.Program) {
+	l.counting = l.counting || program.Iterates()
 	for _, r := range program.Reads() {
 		l.readAt(p, r.Name)
 	}

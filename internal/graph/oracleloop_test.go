@@ -13,6 +13,12 @@ func (t *term) freshOf(name string) bool {
 		slices.ContainsFunc(t.args, func(a *term) bool { return a.freshOf(name) }))
 }
 
+// mentions says that the term has a part of one of these kinds.
+func (t *term) mentions(ops ...string) bool {
+	return t != nil && (slices.Contains(ops, t.op) ||
+		slices.ContainsFunc(t.args, func(a *term) bool { return a.mentions(ops...) }))
+}
+
 type oracleLoop struct {
 	names []string // in the order in which they run
 	nodes []*oracleNode
@@ -84,11 +90,19 @@ func (w *world) declareLoop(l *oracleLoop, source *termSource) {
 	for _, name := range l.names {
 		d.Nodes = append(d.Nodes, cycles.Name{Name: name})
 	}
-	switch of := (&term{op: "read", name: l.last()}); w.IntN(4) {
-	case 0:
+	of, read := &term{op: "read", name: l.last()}, source.read()
+	count := &term{op: "iteration"}
+	switch w.IntN(8) {
+	case 0, 1:
 		l.until = &term{op: "<", args: []*term{source.constant(), of}}
-	case 1:
-		l.until = &term{op: "<", args: []*term{source.read(), {op: "iteration"}}}
+	case 2:
+		l.until = &term{op: "<", args: []*term{read, count}}
+	case 3: // what it reads may be absent, and it end all the same
+		l.until = &term{op: "||", args: []*term{{op: "<", args: []*term{source.constant(), count}},
+			{op: "<", args: []*term{read, of}}}}
+	case 4:
+		l.until = &term{op: "?", args: []*term{{op: "<", args: []*term{of, source.constant()}},
+			{op: "<", args: []*term{read, of}}, {op: "<", args: []*term{source.constant(), count}}}}
 	}
 	if l.until != nil {
 		d.Until = spec.Expr{Text: l.until.String()}
@@ -128,7 +142,7 @@ func (o *oracle) runLoop(l *oracleLoop, k int) {
 		return
 	}
 	now, failed := map[string]val{}, map[string]bool{}
-	converged := false
+	converged, lacks := false, false
 	for i := 1; i <= l.most && !converged; i++ {
 		before := map[string]val{}
 		for _, n := range l.nodes {
@@ -169,9 +183,8 @@ func (o *oracle) runLoop(l *oracleLoop, k int) {
 			return elsewhere(name)
 		}
 		v, fail := l.until.eval(m)
-		if fail == errAbsent && l.stands(before, now) {
-			o.skipLoop(l, k, last, failed)
-			return
+		if lacks = fail == errAbsent; lacks && l.staysAbsent(before, now, elsewhere) {
+			break
 		}
 		if fail == errNode {
 			at := l.nodes[len(l.nodes)-1]
@@ -180,17 +193,25 @@ func (o *oracle) runLoop(l *oracleLoop, k int) {
 		}
 		converged = fail == "" && v == num(1)
 	}
+	if lacks {
+		o.skipLoop(l, k, last, failed)
+		return
+	}
 	o.endLoop(l, k, converged, last, now, failed)
 }
 
-// stands says that what until finds absent stays so: it is none of the loop's nodes, or they come to what they have.
-func (l *oracleLoop) stands(before, now map[string]val) bool {
-	same, all := true, true
-	for _, name := range l.names {
-		same = same && before[name] == now[name]
-		all = all && (now[name].kind != 0 || !slices.Contains(l.until.names(nil), name))
+// staysAbsent says that what until finds absent is so in all iterations to come: they are like this one, or until is
+// one piece, and what it lacks comes from elsewhere. It counts for what is not computed any more, and may fail.
+func (l *oracleLoop) staysAbsent(before, now map[string]val, elsewhere func(string) val) bool {
+	same := !l.until.mentions("iteration")
+	for _, n := range l.nodes {
+		same = same && before[n.name] == now[n.name] && !n.term.mentions("iteration") &&
+			!slices.ContainsFunc(n.routes, func(t *term) bool { return t.mentions("iteration") })
 	}
-	return same || all
+	whole := !l.until.mentions("||", "&&", "?", "??", "optional")
+	return same || whole && slices.ContainsFunc(l.until.plain(nil), func(name string) bool {
+		return !l.has(name) && elsewhere(name).kind == 0
+	})
 }
 
 // skipLoop is what a loop leaves behind that has nothing to agree on.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/cycles"
 )
 
 // Picture is what a graph is made of, as far as reasons go. It is immutable.
@@ -24,6 +25,7 @@ type node struct {
 	After  string   `json:"after"`
 	Routes []string `json:"routes"`
 	rests  []edge   // on what it rests
+	until  []edge   // what the condition of its loop reads beside the loop's nodes
 }
 
 type output struct {
@@ -37,6 +39,7 @@ type output struct {
 // The kinds of edges that make a difference here, as a plan has them.
 const (
 	plainEdge = "plain"
+	untilEdge = "until"
 	afterEdge = "after"
 	delayEdge = "delay"
 )
@@ -71,8 +74,23 @@ func Of(name string, g *spec.Graph, plan []byte) (*Picture, error) {
 		if n := p.nodes[e.To]; n != nil && !e.Feedback && e.Kind != delayEdge {
 			n.rests = append(n.rests, e)
 		}
+		if e.Kind == untilEdge {
+			for _, name := range loopOf(g, e.To) {
+				p.nodes[name.Name].until = append(p.nodes[name.Name].until, e)
+			}
+		}
 	}
 	return p, nil
+}
+
+// loopOf are the nodes of the loop that a node is one of.
+func loopOf(g *spec.Graph, node string) []cycles.Name {
+	for i := range g.Loops {
+		if l := &g.Loops[i]; slices.ContainsFunc(l.Nodes, func(n cycles.Name) bool { return n.Name == node }) {
+			return l.Nodes
+		}
+	}
+	return nil
 }
 
 // Output refuses the name of an output that there is not.

@@ -27,7 +27,9 @@ const (
 	ran     = "ran"
 	cutOff  = "cut_off"
 	skipped = "skipped"
-	failed  = "failed"
+
+	loopSkipped = "skipped" // why a loop ended
+	failed      = "failed"
 )
 
 // isNull says that there is no value.
@@ -134,30 +136,44 @@ func (p *Picture) skipped(f *api.FiringDetail, n *node, seen map[string]bool) *a
 	if b := p.shut(f, n, seen); b != nil {
 		return b
 	}
+	if f.Nodes[n.Name].Ended == loopSkipped {
+		for _, e := range n.until {
+			if b := p.lacks(f, n, e, "the condition that ends the loop of node "+n.Name, seen); b != nil {
+				return b
+			}
+		}
+	}
 	for _, e := range n.rests {
 		if e.Kind != plainEdge {
 			continue
 		}
-		if p.nodes[e.From] == nil {
-			if _, arrived := f.Inputs[e.From]; !arrived || isNull(f.Inputs[e.From]) {
-				return &api.Because{Code: CodeNoValue, Node: n.Name, Input: e.From,
-					Detail: fmt.Sprintf("node %s reads input %s, which had no value: nothing had arrived", n.Name,
-						e.From),
-					Do: "see to who sends it, give it a default, or read it as " + e.From + "?.field or " +
-						e.From + " ?? 0"}
-			}
-			continue
-		}
-		if isNull(f.Nodes[e.From].Value) {
-			if b := p.node(f, e.From, seen); b != nil {
-				return b
-			}
-			return &api.Because{Code: CodeNoValue, Node: n.Name,
-				Detail: fmt.Sprintf("node %s reads node %s, which had no value", n.Name, e.From)}
+		if b := p.lacks(f, n, e, "node "+n.Name, seen); b != nil {
+			return b
 		}
 	}
 	return &api.Because{Code: CodeNoValue, Node: n.Name,
 		Detail: fmt.Sprintf("node %s reads something that had no value", n.Name)}
+}
+
+// lacks says that there was no value of what a node rests on by e, which the reader reads; nil where there was one.
+func (p *Picture) lacks(f *api.FiringDetail, n *node, e edge, reader string, seen map[string]bool) *api.Because {
+	if p.nodes[e.From] == nil {
+		if _, arrived := f.Inputs[e.From]; arrived && !isNull(f.Inputs[e.From]) {
+			return nil
+		}
+		return &api.Because{Code: CodeNoValue, Node: n.Name, Input: e.From,
+			Detail: fmt.Sprintf("%s reads input %s, which had no value: nothing had arrived", reader, e.From),
+			Do: "see to who sends it, give it a default, or read it as " + e.From + "?.field or " +
+				e.From + " ?? 0"}
+	}
+	if !isNull(f.Nodes[e.From].Value) {
+		return nil
+	}
+	if b := p.node(f, e.From, seen); b != nil {
+		return b
+	}
+	return &api.Because{Code: CodeNoValue, Node: n.Name,
+		Detail: fmt.Sprintf("%s reads node %s, which had no value", reader, e.From)}
 }
 
 // shut says which of the gates that a node comes after has kept it; nil where they were open.

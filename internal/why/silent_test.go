@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/refused"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/cycles"
 )
 
 // treePlan is of a route and what comes after it, beside a node with memory of itself:
@@ -56,6 +57,37 @@ func done(nodes map[string]string) *api.FiringDetail {
 		f.Nodes[name] = api.NodeRecord{Status: status, Value: raw(value)}
 	}
 	return f
+}
+
+// A loop whose condition found nothing to read is told by what that is, of each of its nodes.
+func TestWhyALoopIsSkipped(t *testing.T) {
+	t.Parallel()
+	g := &spec.Graph{Reactor: &spec.Reactor{}, Accumulators: []spec.Accumulator{{Name: "a"}, {Name: "b"}},
+		Nodes: []spec.Node{{Name: "x"}, {Name: "y"}},
+		Loops: []spec.Loop{{Name: "l", Nodes: []cycles.Name{{Name: "x"}, {Name: "y"}}}}}
+	p, err := Of("g", g, []byte(`{"nodes":[{"name":"x"},{"name":"y"}],"edges":[
+		{"from":"a","to":"x","kind":"plain"},{"from":"x","to":"y","kind":"plain"},
+		{"from":"y","to":"x","kind":"plain","feedback":true},{"from":"b","to":"y","kind":"until"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ a, b, ended, node, input, says string }{
+		{"1", "null", "skipped", "x", "b", "the condition that ends the loop of node x reads input b"},
+		{"1", "null", "skipped", "y", "b", "the condition that ends the loop of node y reads input b"},
+		{"null", "1", "skipped", "y", "a", "node x reads input a"},
+		{"null", "null", "settled", "x", "a", "node x reads input a"},
+	} {
+		f := done(map[string]string{"x": "skipped", "y": "skipped"})
+		f.Inputs["a"], f.Inputs["b"] = raw(tt.a), raw(tt.b)
+		for n, did := range f.Nodes {
+			did.Ended = tt.ended
+			f.Nodes[n] = did
+		}
+		b := p.node(f, tt.node, map[string]bool{})
+		if b == nil || b.Code != CodeNoValue || b.Input != tt.input || !strings.Contains(b.Detail, tt.says) {
+			t.Errorf("%+v: got %+v", tt, b)
+		}
+	}
 }
 
 // Of a node that came to nothing new the first that explains it is told.
