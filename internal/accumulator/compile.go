@@ -229,6 +229,14 @@ func (p *Program) expressions() (all []*expression.Program) {
 	return all
 }
 
+// Emit are the expressions of emit along its fields, or the one that it is.
+func (p *Program) Emit() []*expression.Program {
+	if p.emitWhole != nil {
+		return []*expression.Program{p.emitWhole}
+	}
+	return p.emit
+}
+
 // arguments are the expressions of the kind that read an event as emit has shaped it.
 func (p *Program) arguments() []*expression.Program {
 	if p.folds == nil {
@@ -256,8 +264,13 @@ func (p *Program) Table() fold.Rows {
 	return p.folds.Table
 }
 
-// HasTime reports whether event times are declared.
-func (p *Program) HasTime() bool { return p.time != nil }
+// Time is the expression of an event's own time; nil where none is declared.
+func (p *Program) Time() *expression.Program {
+	if p.time == nil {
+		return nil
+	}
+	return p.time.Expr
+}
 
 // canLend says that nothing but the accumulator's own expressions look at a decoded event,
 // and that those whose values are kept take fields out of it and never the event itself.
@@ -265,10 +278,7 @@ func (p *Program) canLend() bool {
 	if p.where == nil && p.emit == nil && p.emitWhole == nil && !p.looksOnly {
 		return false
 	}
-	for _, x := range slices.Concat(p.emit, []*expression.Program{p.emitWhole}, p.arguments()) {
-		if x == nil {
-			continue
-		}
+	for _, x := range slices.Concat(p.Emit(), p.arguments()) {
 		for _, r := range x.Reads() {
 			if r.Name == fold.NameEvent && len(r.Path) == 0 {
 				return false

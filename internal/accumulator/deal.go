@@ -47,13 +47,18 @@ func (p *Program) Undealt() string {
 // reads are the fields that a part of the key reads.
 func (k *keyProgram) reads(x *expression.Program) (names []string) {
 	for _, r := range x.Reads() {
-		names = append(names, k.fields[r.Name])
+		if !k.ofEvent && !slices.Contains(names, k.fields[r.Name]) {
+			names = append(names, k.fields[r.Name])
+		}
 	}
 	return names
 }
 
 // GroupFields are the fields under which what is handed over has the key of its group, and the parts of that.
 func (p *Program) GroupFields() []string { return p.folds.Groups.Names }
+
+// Group are the expressions that say of which group an event is.
+func (p *Program) Group() []*expression.Program { return p.folds.Keys }
 
 // Ticks says that time alone completes something, Together that what one key hands over depends on when events of
 // others come.

@@ -76,19 +76,17 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 	return ds
 }
 
-// Undeclared are the fields that a part of the key reads of what is handed over and that are not among those that are
-// known of it, while some are.
-func (p *Program) Undeclared(part int) (fields []string) {
-	known := p.Type().Fields()
-	if p.key == nil || p.key.ofEvent || len(known) == 0 || part >= len(p.key.parts) {
-		return nil
+// Key are the parts of the key that a boundary has, and by part the fields of it that are read; none where that is the
+// key of its group. A part that reads the event reads no fields.
+func (p *Program) Key() (parts []*expression.Program, fields [][]string) {
+	if p.key == nil {
+		return nil, nil
 	}
-	for _, r := range p.key.parts[part].Reads() {
-		if name := p.key.fields[r.Name]; !slices.Contains(known, name) {
-			fields = append(fields, name)
-		}
+	fields = make([][]string, len(p.key.parts))
+	for i, x := range p.key.parts {
+		fields[i] = p.key.reads(x)
 	}
-	return fields
+	return p.key.parts, fields
 }
 
 // add takes one part, unless it can never be a key.

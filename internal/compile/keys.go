@@ -2,10 +2,10 @@ package compile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/spec"
@@ -56,98 +56,131 @@ func (u *Unit) keyOf(a *spec.Accumulator) string {
 	if !u.Spec.Keyed() || a.Global {
 		return ""
 	}
-	text := u.keyText(a)
-	words := word.FindAllString(text, -1)
-	if slices.Contains(words, "vars") {
-		slices.Sort(words)
-		for _, name := range slices.Compact(words) {
-			if v := u.Vars.Field(name); !v.IsAbsent() {
-				text += fmt.Sprintf(" %s=%s", name, v.AppendJSON(nil))
-			}
+	k := keying{Unit: u}
+	text := k.key(a)
+	slices.Sort(k.vars)
+	for _, name := range slices.Compact(k.vars) {
+		if v := u.Vars.Field(name); !v.IsAbsent() {
+			text += fmt.Sprintf(" %s=%s", name, v.AppendJSON(nil))
 		}
 	}
 	return digest(text)
 }
 
-var word = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
-
-func (u *Unit) keyText(a *spec.Accumulator) (text string) {
-	keys := u.Spec.JoinedOn(a)
-	if keys == nil && len(a.Keys) > 0 { // they read the event
-		return texts(a.Keys)
-	}
-	if keys == nil {
-		keys = u.Spec.Reactor.Keys
-	}
-	if len(keys) == 0 { // it is that of its group
-		return u.fieldText(a, "key")
-	}
-	for i, e := range keys {
-		if i > 0 {
-			text += ", "
-		}
-		text += u.partText(a, strings.TrimSpace(e.Text))
-	}
-	return text
+// keying writes down what gives a key. Stores hold what comes of it.
+type keying struct {
+	*Unit
+	vars []string // that are read by what was written
 }
 
-// partText is an expression over the fields of what an accumulator hands over, with what makes them.
-func (u *Unit) partText(a *spec.Accumulator, text string) string {
-	var fields []string
-	for field, call := range expression.Words(text) {
-		if !call && !slices.Contains(fields, field) {
-			fields = append(fields, field)
+// text is an expression that reads the event, as it was written.
+func (k *keying) text(x *expression.Program) string {
+	for _, r := range x.Reads() {
+		switch {
+		case r.Name != fold.NameVars:
+		case len(r.Path) > 0:
+			k.vars = append(k.vars, r.Path[0])
+		default:
+			for _, v := range k.Spec.Vars {
+				k.vars = append(k.vars, v.Name)
+			}
 		}
 	}
+	return strings.TrimSpace(x.Text())
+}
+
+func (k *keying) texts(all []*expression.Program) string {
+	list := make([]string, len(all))
+	for i, x := range all {
+		list[i] = k.text(x)
+	}
+	return strings.Join(list, ", ")
+}
+
+func (k *keying) key(a *spec.Accumulator) string {
+	parts, reads := k.program(a.Name).Key()
+	if len(parts) == 0 { // it is that of its group
+		return k.field(a, "key")
+	}
+	if len(a.Keys) > 0 { // they read the event
+		return k.texts(parts)
+	}
+	list := make([]string, len(parts))
+	for i, x := range parts {
+		list[i] = k.part(a, strings.TrimSpace(x.Text()), reads[i])
+	}
+	return strings.Join(list, ", ")
+}
+
+// part is an expression over the fields of what an accumulator hands over, with what makes them.
+func (k *keying) part(a *spec.Accumulator, text string, fields []string) string {
 	if len(fields) == 1 && fields[0] == text {
-		return u.fieldText(a, text)
+		return k.field(a, text)
 	}
 	whole := counted(text)
 	for _, field := range fields {
-		whole += fmt.Sprintf(" %s: %s", field, counted(u.fieldText(a, field)))
+		whole += fmt.Sprintf(" %s: %s", field, counted(k.field(a, field)))
 	}
 	return whole
 }
 
-// fieldText is what makes a field of what an accumulator hands over.
-func (u *Unit) fieldText(a *spec.Accumulator, field string) (text string) {
-	p := u.program(a.Name)
+// field is what makes a field of what an accumulator hands over.
+func (k *keying) field(a *spec.Accumulator, field string) (text string) {
+	p := k.program(a.Name)
 	switch {
 	case p.Passes():
-		return u.emitText(a, field)
+		return k.emit(a, field)
 	case !slices.Contains(p.GroupFields(), field): // it is made of many events
 		if a.Joins() {
-			return u.identity(a)
+			k.joined(a)
+			return k.identity(a)
 		}
 		t := meaning.New(nil)
 		a.Config.Canonical(t)
 		return fmt.Sprintf("%s %s/%s/%s/%s", t.Close().Hash(), field, counted(texts(exprs(a.Emit))),
-			counted(a.EmitExpr.Text), u.Vars.AppendJSON(nil)) // a hash does not say which vars it reads
+			counted(a.EmitExpr.Text), k.Vars.AppendJSON(nil)) // a hash does not say which vars it reads
 	case a.Joins():
-		for _, i := range u.sides(a) {
-			side := &u.Spec.Accumulators[i]
+		for _, i := range k.sides(a) {
+			side := &k.Spec.Accumulators[i]
 			if field == "key" {
-				text += u.keyText(side) + "; "
+				text += k.key(side) + "; "
 			} else {
-				text += u.fieldText(side, field) + "; "
+				text += k.field(side, field) + "; "
 			}
 		}
 		return text
 	case field == "key":
-		return texts(a.Folding().Keys)
+		return k.texts(p.Group())
 	}
 	return "event." + field
 }
 
-// emitText is what a field of an event is made of by emit. What comes to an input that another has of its own was made
-// by the emit of that.
-func (u *Unit) emitText(a *spec.Accumulator, field string) string {
-	if owner := named(u.Spec, a.Owner); owner >= 0 {
-		a = &u.Spec.Accumulators[owner]
+// joined finds the vars in what the identity of a join tells of its sides.
+func (k *keying) joined(a *spec.Accumulator) {
+	for _, i := range k.sides(a) {
+		side := &k.Spec.Accumulators[i]
+		if side.Joins() {
+			k.joined(side)
+			continue
+		}
+		p := k.program(side.Name)
+		k.texts(p.Emit())
+		if of := p.Time(); of != nil {
+			k.text(of)
+		}
 	}
-	for _, f := range a.Emit {
+}
+
+// emit is what a field of an event is made of by emit. What comes to an input that another has of its own was made by
+// the emit of that.
+func (k *keying) emit(a *spec.Accumulator, field string) string {
+	if owner := named(k.Spec, a.Owner); owner >= 0 {
+		a = &k.Spec.Accumulators[owner]
+	}
+	emit := k.program(a.Name).Emit()
+	for i, f := range a.Emit {
 		if f.Name == field {
-			return strings.TrimSpace(f.Expr.Text)
+			return k.text(emit[i])
 		}
 	}
 	switch of := strings.TrimSpace(a.EmitExpr.Text); {
@@ -156,7 +189,7 @@ func (u *Unit) emitText(a *spec.Accumulator, field string) string {
 	case of == "", of == "event":
 		return "event." + field
 	default:
-		return "(" + of + ")." + field
+		return "(" + k.text(emit[0]) + ")." + field
 	}
 }
 

@@ -151,11 +151,16 @@ func (l *linter) key(a *spec.Accumulator) {
 	if p == nil || a.Keys != nil {
 		return
 	}
-	for i := range keys {
-		for _, field := range p.Undeclared(i) {
+	_, reads := p.Key()
+	known := p.Type().Fields()
+	for i := range reads {
+		for _, field := range reads[i] {
+			if slices.Contains(known, field) || len(known) == 0 {
+				continue
+			}
 			l.add(keys[i].Pos, CodeUndeclaredKey, "%s reads %s, which is not among the fields that are known of what "+
 				"%s hands over (%s): events without it are dead letters; correct the name, or declare the field in "+
-				"schema", what, field, a.Name, strings.Join(p.Type().Fields(), ", "))
+				"schema", what, field, a.Name, strings.Join(known, ", "))
 		}
 	}
 }

@@ -147,7 +147,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 	}
 	start, run := Start(), r.inTurn
 	for i, p := range cfg.Unit.Programs {
-		if p.HasTime() && cfg.Unit.Spec.Accumulators[i].From == "" {
+		if p.Time() != nil && cfg.Unit.Spec.Accumulators[i].From == "" {
 			start, run = time.Time{}, r.byTime // the clock begins with the first event
 		}
 	}

@@ -76,7 +76,7 @@ func (p *player) fail(line int, format string, args ...any) {
 // before is what the clock says before a case begins: nothing, where events have times.
 func (p *player) before() time.Time {
 	for i, program := range p.unit.Programs {
-		if program.HasTime() && p.unit.Spec.Accumulators[i].From == "" {
+		if program.Time() != nil && p.unit.Spec.Accumulators[i].From == "" {
 			return time.Time{}
 		}
 	}
