@@ -45,15 +45,19 @@ const useLetters = (s, open, choice) => {
 			onThose(is => ({ ...is, trouble: no.message }))
 		}
 	}
-	return { ...got, stale: got.asked !== asked, fresh: got.at === undefined ? 0 : became(s) - got.at, more, again: () => again(turn + 1) }
+	return { ...got, stale: got.asked !== asked, fresh: got.at === undefined ? 0 : became(s) - got.at, more, again: () => again(n => n + 1) }
 }
 
 /** Letters lists dead letters, and offers what can be done with them. */
 export const Letters = ({ s }) => {
 	const open = query("letters") === "1", choice = chosen(), all = became(s)
 	const l = useLetters(s, open, choice)
-	const [act, begin] = useState(null)
-	useEffect(() => begin(null), [JSON.stringify(choice)])
+	const [act, start] = useState(null), [going, goes] = useState("") // "doing", or "done" and not put away
+	const begin = next => {
+		goes("")
+		start(next)
+	}
+	useEffect(() => { if (!going) start(null) }, [JSON.stringify(choice)]) // what is done is told, whatever is listed meanwhile
 	if (!open) return all > 0 && html`<section aria-labelledby="letters"><div class="bar"><h2 id="letters">Dead letters</h2>
 		<button onClick=${() => set({ letters: "1" })}>Show dead letters</button></div>
 		<p class="dim">${some(all, "event or value", "events and values")} came to nothing since the graph was made.</p></section>`
@@ -78,19 +82,20 @@ export const Letters = ({ s }) => {
 			${type("where", "Where", "event.amount > 5")}
 		</div>
 		${items.length > 0 && !l.stale && may("operate") && html`<p class="actions">
-			<button onClick=${() => begin({ verb: "replay", of: choice })}>Replay all that fit …</button>${" "}
-			<button onClick=${() => begin({ verb: "discard", of: choice })}>Discard all that fit …</button></p>`}
-		${act && html`<${Act} key=${JSON.stringify(act)} graph=${s.graph} act=${act} end=${() => begin(null)} done=${l.again} />`}
+			<button disabled=${going === "doing"} onClick=${() => begin({ verb: "replay", of: choice })}>Replay all that fit …</button>${" "}
+			<button disabled=${going === "doing"} onClick=${() => begin({ verb: "discard", of: choice })}>Discard all that fit …</button></p>`}
+		${act && html`<${Act} key=${JSON.stringify(act)} graph=${s.graph} act=${act} end=${() => begin(null)} done=${l.again}
+			goes=${goes} other=${!act.of.ids && JSON.stringify(act.of) !== JSON.stringify(choice)} />`}
 		${l.trouble && html`<div class="notice bad" role="alert"><p>${l.trouble}</p></div>`}
 		${!l.value ? !l.trouble && html`<${Waiting} />` : items.length === 0 ? html`<p class="empty">${l.value.note ||
 			(Object.keys(choice).length ? "No dead letter that is kept fits." : "No dead letter is kept.")}</p>` : html`
-		<ul class="letters">${items.map(x => html`<${Letter} key=${x.id} x=${x} graph=${s.graph}
+		<ul class="letters">${items.map(x => html`<${Letter} key=${x.id} x=${x} graph=${s.graph} busy=${going === "doing"}
 			act=${verb => begin({ verb, of: { ids: [x.id] } })} />`)}</ul>`}
 		${l.value?.next && items.length < mostRows && html`<button class="more" onClick=${l.more}>Earlier ones</button>`}
 	</section>`
 }
 
-const Letter = ({ x, graph, act }) => html`<li><details>
+const Letter = ({ x, graph, busy, act }) => html`<li><details>
 	<summary><${Clock} at=${x.at} /> <strong>${x.output || x.accumulator}</strong> <span class="badge bad">${x.code}</span>
 		${" "}${x.reason}</summary>
 	<dl class="facts">
@@ -108,8 +113,8 @@ const Letter = ({ x, graph, act }) => html`<li><details>
 	</dl>
 	${x.payload_encoding === "json" ? html`<${Value} value=${x.payload} name="What it holds" />` :
 		html`<pre class="value" tabindex="0" role="group" aria-label="What it holds">${x.payload}</pre>`}
-	${may("operate") && html`<p class="actions"><button onClick=${() => act("replay")}>Replay …</button>${" "}
-		<button onClick=${() => act("discard")}>Discard …</button></p>`}</details></li>`
+	${may("operate") && html`<p class="actions"><button disabled=${busy} onClick=${() => act("replay")}>Replay …</button>${" "}
+		<button disabled=${busy} onClick=${() => act("discard")}>Discard …</button></p>`}</details></li>`
 
 const nothing = { letters: 0, passed: 0, failed_again: 0, waiting: 0, skipped: 0, discarded: 0, reasons: [], undecided: 0 }
 
@@ -126,7 +131,7 @@ const sum = (a, b) => {
 }
 
 /** Act says what a replay or a discard comes to before it is done, and what it came to afterwards. */
-const Act = ({ graph, act, end, done }) => {
+const Act = ({ graph, act, end, done, goes, other }) => {
 	const [is, put] = useState({ name: act.verb === "replay" ? "looking" : "ready" })
 	const head = useRef(), stop = useRef(false)
 	const one = !!act.of.ids, of = useRef()
@@ -143,6 +148,7 @@ const Act = ({ graph, act, end, done }) => {
 	}, [])
 	const go = async () => {
 		let all = nothing, after
+		goes("doing")
 		put({ name: "doing", all })
 		try {
 			do {
@@ -156,9 +162,11 @@ const Act = ({ graph, act, end, done }) => {
 		} catch (no) {
 			put({ name: "done", all, trouble: no.message })
 		}
+		goes("done")
 		done()
 	}
-	const what = one ? "this letter" : "all that fit"
+	const what = one ? "this letter" : other ? "all that fitted before: " + (Object.entries(act.of).map(([name, value]) =>
+		`${name} ${value}`).join(", ") || "all") : "all that fit"
 	return html`<div class="act" role="region" aria-label=${act.verb === "replay" ? "Replay" : "Discard"}>
 		<h3 tabindex="-1" ref=${head}>${act.verb === "replay" ? "Replay " : "Discard "}${what}</h3>
 		<div role="status">

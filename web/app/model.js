@@ -4,6 +4,7 @@ import { open, slowly } from "./stream.js"
 import { ask, graphPath } from "./api.js"
 import { atDaemon, own, skew } from "./format.js"
 import { Firings } from "./history.js"
+import { withHealth } from "./parts.js"
 
 const ticks = 600 // seconds in the chart
 const keysKept = 50 // whose last values are known
@@ -138,8 +139,7 @@ export const follow = name => {
 				m.firings.gap({ from: f.from, to: f.to, shard: f.shard ?? 0 })
 				break
 			case "health":
-				if (m.summary.value && !f.shard && !m.summary.value.shards) m.summary.value = { ...m.summary.value,
-					health: f.health, paused: f.paused, health_reason: f.health_reason ?? null }
+				if (m.summary.value && !f.shard && !m.summary.value.shards) m.summary.value = withHealth(m.summary.value, f)
 				break
 			case "error":
 				if (f.code !== "graph_ended") tell("stream", f.detail)

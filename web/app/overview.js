@@ -2,17 +2,14 @@
 import { html, useEffect, useRef, useMemo, useState, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { place, query, set, Link, toGraph, tenant } from "./route.js"
-import { Health, healths, Top, Away, When, Waiting } from "./parts.js"
+import { Health, healths, Top, Away, When, Waiting, withHealth, worst } from "./parts.js"
 import { count, rate, bytes, cores, some, nothing, list } from "./format.js"
-
-const order = Object.keys(healths).filter(h => h !== "socket_only") // that one is of inputs
 
 /** urgency orders graphs by how much they need somebody, the first first. */
 const urgency = r => {
-	const n = order.indexOf(r.health)
-	if (r.health !== "live") return n < 0 ? 0 : n
-	return r.dead_letters > 0 || r.pending > 0 && r.failing > 0 ? order.length : r.paused ? order.length + 1 :
-		order.length + 2
+	const n = worst(r.health)
+	if (r.health !== "live") return Math.max(0, n)
+	return n + (r.dead_letters > 0 || r.pending > 0 && r.failing > 0 ? 1 : r.paused ? 2 : 3)
 }
 
 const needy = r => r.health !== "live" || r.failing > 0
@@ -50,7 +47,7 @@ const useGraphs = () => {
 					told.add(f.graph)
 					rows.set(f.graph, f.row)
 				} else if (f.type === "health" && rows.has(f.graph) && !f.shard && !rows.get(f.graph).shards) {
-					rows.set(f.graph, { ...rows.get(f.graph), health: f.health, paused: f.paused, health_reason: f.health_reason })
+					rows.set(f.graph, withHealth(rows.get(f.graph), f))
 				} else {
 					return
 				}
@@ -127,7 +124,7 @@ const Totals = ({ all }) => html`<dl class="figures">
 
 const Choice = ({ all, shown, search }) => {
 	const now = query("health")
-	const there = order.filter(h => all.some(r => r.health === h))
+	const there = Object.keys(healths).filter(h => all.some(r => r.health === h))
 	const button = (id, name, n) => html`<button class="chip" aria-pressed=${now === id ? "true" : "false"}
 		onClick=${() => set({ health: id })}>${name} <small>${count(n)}</small></button>`
 	return html`<div class="choice" role="search">

@@ -18,6 +18,18 @@ export const healths = {
 	socket_only: ["idle", "it has no source of its own: events are pushed to it"],
 }
 
+const severity = Object.keys(healths).filter(h => h !== "socket_only") // that one is of inputs
+
+/** worst orders healths, the worst first; one that is not known is worse than any. */
+export const worst = health => severity.indexOf(health)
+
+/**
+ * withHealth is how a graph stands once a frame of its health has come. What is worse is so at once. Whether something is
+ * better the next summary says, which knows of outputs, limits and shards too: such a frame is of the core alone.
+ */
+export const withHealth = (was, { health, health_reason, paused }) => ({ ...was, paused,
+	...(worst(health) < worst(was.health) || health === was.health && health_reason) && { health, health_reason: health_reason ?? null } })
+
 const marks = { good: "●", warn: "▲", bad: "✖", wait: "◌", idle: "■" }
 
 /** Health is a health in a word. What it looks like is never all there is: a mark and the word say it too. */

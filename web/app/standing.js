@@ -41,6 +41,12 @@ const ofEach = 20, mostHappened = 500
 
 const outcomes = { restarted: "good", failed: "bad", pending: "wait" }
 
+/** onto is the newest page with what was there behind it, where the two meet. */
+const onto = (found, was) => {
+	const fresh = new Set(found.items.map(e => e.id))
+	return was?.items.some(e => fresh.has(e.id)) ? { ...was, items: [...found.items, ...was.items.filter(e => !fresh.has(e.id))] } : found
+}
+
 /** Happened lists what has happened to a graph, once somebody asks for it. */
 export const Happened = ({ s }) => {
 	const open = query("happened") === "1"
@@ -52,7 +58,7 @@ export const Happened = ({ s }) => {
 	useEffect(() => {
 		if (!open) return
 		const ends = new AbortController()
-		get("", ends.signal).then(value => put({ value }), no => no.name !== "AbortError" && put({ trouble: no.message }))
+		get("", ends.signal).then(found => put(is => ({ value: onto(found, is.value) })), no => no.name !== "AbortError" && put(is => ({ ...is, trouble: no.message })))
 		return () => ends.abort()
 	}, [open, of, turn])
 	if (!open) return html`<section aria-labelledby="happened"><div class="bar"><h2 id="happened">What has happened to it</h2>
@@ -60,9 +66,9 @@ export const Happened = ({ s }) => {
 	const more = async () => {
 		try {
 			const { items, next } = await get(got.value.next)
-			put({ value: { items: [...got.value.items, ...items], next } })
+			put(is => is.value.next === got.value.next ? { value: { items: [...is.value.items, ...items], next } } : is)
 		} catch (no) {
-			put({ ...got, trouble: no.message })
+			put(is => ({ ...is, trouble: no.message }))
 		}
 	}
 	const items = got.value?.items ?? []
@@ -123,4 +129,8 @@ export const Watermarks = ({ s }) => {
 	</section>`
 }
 
-const parts = position => position.split(",").map(p => p.trim()).filter(Boolean)
+/** polled is the position of a polled statement: which change it is, and up to where rows were read. The rest is digests. */
+const polled = one => one.replace(/^(rows~[^#]*)#.(.*),[^,]*:(\d+)$/s, (_, part, bound, n) => `${part}:${n}` + (bound && ` up to ${bound}`))
+
+const parts = position => (position.startsWith("rows~") ? position.split(/,(?=rows~[0-9a-f]+#)/).map(polled) :
+	position.split(",")).map(p => p.trim()).filter(Boolean)

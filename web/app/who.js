@@ -7,17 +7,22 @@ import { list } from "./format.js"
 /** who is whom the daemon takes the page for, null while that is not known. */
 export const who = signal(null)
 
+const first = 1000, most = 60000 // milliseconds between two tries
+
 let asked = 0
 
-/** learn asks the daemon who looks; where it does not say, everything is offered, and the daemon refuses what may not be. */
-export const learn = async () => {
-	const turn = ++asked
-	let is = null
-	try {
-		is = await ask("GET", "/v1/whoami")
-	} catch { /* as above */ }
+/**
+ * learn asks the daemon who looks, until it says so or what was asked is over; while it does not, everything is offered,
+ * and the daemon refuses what may not be.
+ */
+export const learn = (wait = first, turn = ++asked) => ask("GET", "/v1/whoami").then(is => {
 	if (turn === asked) who.value = is
-}
+}, no => {
+	if (turn !== asked) return
+	who.value = null
+	if (no.status === 401) return // another sign-in asks anew
+	setTimeout(() => { if (turn === asked) learn(Math.min(most, 2 * wait), turn) }, wait)
+})
 
 /** may says whether one may do what takes a permission. */
 export const may = need => !who.value || who.value.permissions.includes(need)
