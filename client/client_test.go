@@ -93,6 +93,10 @@ func TestRoutes(t *testing.T) {
 		{"getGraph", "GET /v1/graphs/g Accept:application/yaml", func() error { return only(c.Declaration(ctx, "g")) }},
 		{"listRevisions", "GET /v1/graphs/g/revisions", func() error { return only(c.Revisions(ctx, "g")) }},
 		{"getRevision", "GET /v1/graphs/g/revisions/7", func() error { return only(c.Revision(ctx, "g", 7)) }},
+		{"testDeclaration", `POST /v1/graphs/g/test Content-Type:application/json ` +
+			`{"declaration":"graph: g","tests":"cases: []","set":{"v":2}}`, func() error {
+			return only(c.Test(ctx, "g", []byte("graph: g"), []byte("cases: []"), map[string]any{"v": 2}))
+		}},
 		{"rollback", "POST /v1/graphs/g/rollback Content-Type:application/json {}", func() error {
 			return only(c.Rollback(ctx, "g", 0, false))
 		}},

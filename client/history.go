@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -36,4 +38,19 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int64, dryR
 		body["dry_run"] = true
 	}
 	return post[api.ApplyResult](ctx, c, graph(name, "rollback"), body)
+}
+
+// Test runs the tests of a declaration on the daemon, and applies nothing; set gives vars another value, or is nil.
+func (c *Client) Test(ctx context.Context, name string, declaration, tests []byte, set map[string]any) (
+	result api.TestResult, err error) {
+	req := api.TestRequest{Declaration: string(declaration), Tests: string(tests)}
+	if len(set) > 0 {
+		req.Set = make(map[string]json.RawMessage, len(set))
+	}
+	for name, value := range set {
+		if req.Set[name], err = json.Marshal(value); err != nil {
+			return result, fmt.Errorf("encode the var %s: %w", name, err)
+		}
+	}
+	return post[api.TestResult](ctx, c, graph(name, "test"), req)
 }

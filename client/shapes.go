@@ -16,6 +16,13 @@ type (
 	// Diagnostics are all mistakes of one.
 	Diagnostics = api.Diagnostics
 
+	// TestResult is what became of a declaration's tests.
+	TestResult = api.TestResult
+	// TestCase is one of them.
+	TestCase = api.TestCase
+	// TestFailure is what differed in one.
+	TestFailure = api.TestFailure
+
 	// LogLevel is from which level on the daemon logs.
 	LogLevel = api.LogLevel
 	// GraphList are graphs, and who has not told of those that it runs.

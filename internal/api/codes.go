@@ -28,6 +28,8 @@ const (
 	CodeAllRejected         = "all_rejected"
 	CodeQueueFull           = "queue_full"
 	CodeDeclarationInvalid  = "declaration_invalid"
+	CodeTestsInvalid        = "tests_invalid"
+	CodeTestsTooLarge       = "tests_too_large"
 	CodeRevisionConflict    = "revision_conflict"
 	CodeFollowed            = "followed"
 	CodeStateChoice         = "state_choice_required"

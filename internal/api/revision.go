@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -73,4 +74,47 @@ type File struct {
 	Of   string `json:"of"`   // "accumulator NAME" or "output NAME"
 	Path string `json:"path"` // as declared
 	File string `json:"file"` // the file that it is
+}
+
+// TestRequest is the body of POST …/test.
+type TestRequest struct {
+	// Declaration and Tests are the two documents, as YAML or JSON.
+	Declaration string `json:"declaration"`
+	Tests       string `json:"tests"`
+	// Set are vars of the declaration that get another value.
+	Set map[string]json.RawMessage `json:"set,omitempty"`
+}
+
+// Vars are vars that are to get another value, each as a declaration has it.
+func Vars(given map[string]json.RawMessage) map[string]string {
+	set := make(map[string]string, len(given))
+	for name, raw := range given {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || string(raw) == "null" {
+			text = string(raw)
+		}
+		set[name] = text
+	}
+	return set
+}
+
+// TestResult is what became of the cases of a declaration's tests.
+type TestResult struct {
+	Passed int        `json:"passed"`
+	Failed int        `json:"failed"`
+	Cases  []TestCase `json:"cases"`
+}
+
+// TestCase is one of them.
+type TestCase struct {
+	Case     string        `json:"case"`
+	Line     int           `json:"line"`
+	Passed   bool          `json:"passed"`
+	Failures []TestFailure `json:"failures"`
+}
+
+// TestFailure is what differed, at a line of the tests.
+type TestFailure struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/engine/trial"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/spec"
-	"github.com/graphd/graphd/internal/spec/assembly"
 )
 
 // fileOf is the file a declaration came from, "" when it came over the API.
@@ -33,24 +33,19 @@ func fileOf(origin string) string {
 // its epoch boundary and goes on from its checkpoint under the new declaration (M33). When
 // the document has a mistake, or the graph cannot start under it, nothing changes.
 func (e *Engine) Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error) {
-	whole := func() ([]byte, error) {
-		if len(c.Set) == 0 {
-			return document, nil
-		}
-		set, err := assembly.Make(document, assembly.Options{Set: c.Set})
-		if err != nil {
-			return nil, &api.Error{Status: http.StatusBadRequest, Code: api.CodeInvalidParameter,
-				Detail: "set: " + err.Error()}
-		}
-		document, c.Place = set.Text, set.Place
-		return document, nil
-	}
-	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, whole, "")
+	sends := trial.Declaration{Text: document, Set: c.Set}
+	unit, err := e.cfg.Kinds.ParseFor(ctx, g.Tenant, sends.Whole, "")
+	c.Place = sends.Place
 	if err != nil {
-		return api.ApplyResult{}, asWritten(err, &c)
+		return api.ApplyResult{}, trial.Placed(err, c.Place)
 	}
-	res, err := e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(document), origin: "api"})
-	return res, asWritten(err, &c)
+	res, err := e.applyUnit(ctx, g, &proposal{Change: c, unit: unit, text: string(sends.Text), origin: "api"})
+	return res, trial.Placed(err, c.Place)
+}
+
+// Test runs the tests of a declaration, which is not applied.
+func (e *Engine) Test(ctx context.Context, g api.Ref, req api.TestRequest) (api.TestResult, error) {
+	return e.tests.Test(ctx, g, &trial.Declaration{Text: []byte(req.Declaration), Set: api.Vars(req.Set)}, req.Tests)
 }
 
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
@@ -64,15 +59,7 @@ func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []
 	}
 	res, err := e.applyUnit(ctx, api.Ref{Tenant: tenant, Name: unit.Spec.Name},
 		&proposal{Change: c, unit: unit, text: string(document), origin: "file:" + path})
-	return res, asWritten(err, &c)
-}
-
-// asWritten has the mistakes in an error name the files that the document was put together from.
-func asWritten(err error, c *api.Change) error {
-	if refused, ok := errors.AsType[*api.Error](err); ok {
-		refused.Diagnostics = c.Placed(refused.Diagnostics)
-	}
-	return err
+	return res, trial.Placed(err, c.Place)
 }
 
 // RefuseFile tells the graphs that a file declares that the file is broken: they run on as
@@ -129,10 +116,8 @@ func (p *proposal) declaration(g api.Ref, change string) checkpoint.Declaration 
 }
 
 func (e *Engine) applyUnit(ctx context.Context, g api.Ref, p *proposal) (api.ApplyResult, error) {
-	if p.unit.Spec.Name != g.Name {
-		return api.ApplyResult{}, &api.Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
-			Detail: fmt.Sprintf("the document declares graph %q but the address names %q; make them equal",
-				p.unit.Spec.Name, g.Name)}
+	if err := trial.Misnamed(p.unit.Spec.Name, g.Name); err != nil {
+		return api.ApplyResult{}, err
 	}
 	if diags := append(feed.Outside(g, p.unit.Spec, p.Sees), unread(g, p.unit.Spec, p.Reads)...); len(diags) > 0 {
 		return api.ApplyResult{}, api.Invalid(diags)

@@ -30,6 +30,7 @@ import (
 	"github.com/graphd/graphd/internal/engine/members"
 	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/engine/spread"
+	"github.com/graphd/graphd/internal/engine/trial"
 	"github.com/graphd/graphd/internal/failpoint"
 	"github.com/graphd/graphd/internal/feed"
 	"github.com/graphd/graphd/internal/graphrun"
@@ -130,6 +131,7 @@ type Engine struct {
 	careful  *live.Gate       // one graph at a time tries its first epoch after a crash (M43)
 	memory   heap.Watch
 	refusals refusals.Counts
+	tests    *trial.Bench
 }
 
 // New makes an engine; Open starts what the store holds.
@@ -145,6 +147,7 @@ func New(cfg Config) *Engine {
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = heap.Process
 	}
+	e.tests = trial.New(cfg.Kinds, e.cfg.Memory)
 	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs, live.LendAfter), live.NewGate(1, 0)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()

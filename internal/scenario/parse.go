@@ -6,6 +6,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -91,6 +92,23 @@ type Mistake struct {
 
 func (m *Mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text) }
 
+// Mistakes are those of an error of [Parse], one at least.
+func Mistakes(err error) (found []*Mistake) {
+	if many, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		for _, one := range many.Unwrap() {
+			found = append(found, Mistakes(one)...)
+		}
+		return found
+	}
+	if m, ok := errors.AsType[*Mistake](err); ok {
+		return []*Mistake{m}
+	}
+	return []*Mistake{{Line: 1, Text: err.Error()}}
+}
+
 // parser collects mistakes while it reads.
 type parser struct {
 	file     string
@@ -105,12 +123,16 @@ func (p *parser) bad(n *yaml.Node, format string, args ...any) {
 func Parse(data []byte, file string) (*Document, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, unreadable(file, err)
 	}
 	p := &parser{file: file}
 	d := &Document{File: file}
 	if len(root.Content) != 1 {
 		return nil, &Mistake{file, 1, "the document is empty; it needs graph and cases"}
+	}
+	if values(&root, map[*yaml.Node]int{}) > maxValues {
+		return nil, &Mistake{file, 1, fmt.Sprintf("with its aliases the document has more than %d values: "+
+			"write fewer, or several documents", maxValues)}
 	}
 	lax := false
 	p.fields(root.Content[0], map[string]func(*yaml.Node){
@@ -129,6 +151,37 @@ func Parse(data []byte, file string) (*Document, error) {
 		p.bad(root.Content[0], "there are no cases: a test that tests nothing cannot fail")
 	}
 	return d, errors.Join(p.mistakes...)
+}
+
+// unreadable is that a document is no YAML, at the line that the decoder tells of.
+func unreadable(file string, err error) error {
+	m := &Mistake{file, 1, strings.TrimPrefix(err.Error(), "yaml: ")}
+	if at, text, ok := strings.Cut(m.Text, ": "); ok {
+		if n, err := fmt.Sscanf(at, "line %d", &m.Line); err == nil && n == 1 {
+			m.Text = text
+		}
+	}
+	return m
+}
+
+// maxValues bounds what a few lines of aliases could make of themselves.
+const maxValues = 1_000_000
+
+// values counts those of a node, as often as aliases name them. One that is within itself has too many.
+func values(n *yaml.Node, known map[*yaml.Node]int) int {
+	if count, ok := known[n]; ok {
+		return count
+	}
+	known[n] = maxValues + 1 // until it is known: who meets it now is within it
+	count := 1
+	if n.Alias != nil {
+		count = values(n.Alias, known)
+	}
+	for _, inner := range n.Content {
+		count = min(count+values(inner, known), maxValues+1)
+	}
+	known[n] = count
+	return count
 }
 
 // fields reads a mapping; each key has its reader.

@@ -22,20 +22,29 @@ type Outcome struct {
 	Line int
 	// Failures are what differed, one line each with its place; empty when the case passed.
 	Failures []string
+	// At are the lines of the failures in the document.
+	At []int
 }
 
 // start is when a case begins, unless the first that is done is the push of an event with a time.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // Run runs every case of the document on a fresh graph. When ctx ends it breaks off, and answers
-// why: a case that was broken off has neither passed nor failed.
+// with why and what came before: a case that was broken off has neither passed nor failed. An epoch that is under way
+// then ends between two nodes.
 func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 	var outcomes []Outcome
+	mono := func() int64 { // durations are none, and the time of every epoch is up when ctx has ended
+		if ctx.Err() != nil {
+			return math.MaxInt64 / 2
+		}
+		return 0
+	}
 	for _, c := range d.Cases {
 		p := &player{unit: u, file: d.File, seen: make([][]boundary.Value, len(u.Spec.Outputs)),
 			answers: map[string]kind.Answer{}}
-		p.g = virtual.New(u, p.before(), nil)
-		p.g.Interrupt, p.g.Calls = ctx.Err, p.answer
+		p.g = virtual.New(u, p.before(), mono)
+		p.g.Interrupt, p.g.Closely, p.g.Calls = ctx.Err, true, p.answer
 		p.g.Release = func(batch []sink.Message) error {
 			for i := range batch {
 				p.seen[batch[i].To] = append(p.seen[batch[i].To], batch[i].Value)
@@ -45,14 +54,14 @@ func Run(ctx context.Context, u *compile.Unit, d *Document) ([]Outcome, error) {
 		for i := range c.Steps {
 			if p.step(&c.Steps[i]); ctx.Err() != nil {
 				p.g.Join()
-				return nil, ctx.Err()
+				return outcomes, ctx.Err()
 			}
 		}
 		p.g.Join()
 		if !c.Lax {
 			p.lost(c.Line)
 		}
-		outcomes = append(outcomes, Outcome{c.Name, c.Line, p.failures})
+		outcomes = append(outcomes, Outcome{c.Name, c.Line, p.failures, p.at})
 	}
 	return outcomes, nil
 }
@@ -64,6 +73,7 @@ type player struct {
 	g        *virtual.Graph
 	seen     [][]boundary.Value // per output, since it was last looked at
 	failures []string
+	at       []int
 	answers  map[string]kind.Answer // by node
 	// told is what steps have expected of losses last.
 	told losses
@@ -71,6 +81,7 @@ type player struct {
 
 func (p *player) fail(line int, format string, args ...any) {
 	p.failures = append(p.failures, fmt.Sprintf("%s:%d: ", p.file, line)+fmt.Sprintf(format, args...))
+	p.at = append(p.at, line)
 }
 
 // before is what the clock says before a case begins: nothing, where events have times.
@@ -129,6 +140,9 @@ func (p *player) push(line int, push *Push) {
 		return
 	}
 	for _, raw := range push.Events {
+		if p.g.Interrupt() != nil {
+			return // Run says so
+		}
 		ev := boundary.Event{Raw: raw}
 		// As in a bounded run the clock is event time where there is one (M26): it moves on to
 		// an event that lies ahead, with the graph at rest. A time that cannot be read is refused below.

@@ -117,6 +117,8 @@ func TestToolsDoWhatTheirRoutesDo(t *testing.T) {
 			`"accepted":1`},
 		{"push_events", args{"graph": "g", "accumulator": "a", "events": 7, "idempotency_key": "k1"}, "",
 			`"accepted":1`},
+		{"test_declaration", args{"graph": "new", "declaration": "graph: new", "tests": "cases: []",
+			"set": args{"v": 1}}, "test graph: new by cases: [] with map[v:1]", `is 2, expected 3`},
 		{"fire_graph", args{"graph": "g", "mode": "with", "cache": args{"a": 5}, "replace": false}, "fire", `"epoch"`},
 		{"pause_graph", args{"graph": "g"}, "pause", `"graph":"g"`},
 		{"resume_graph", args{"graph": "g"}, "resume", `"graph":"g"`},

@@ -36,3 +36,11 @@ func (f *fake) Rollback(_ context.Context, g api.Ref, n int64, c api.Change) (ap
 	return res, f.call(g, fmt.Sprintf("rollback %d if %d dry %v by %s@%s", n, c.IfMatch, c.DryRun, c.By.Agent,
 		c.By.Host))
 }
+
+func (f *fake) Test(_ context.Context, g api.Ref, req api.TestRequest) (api.TestResult, error) {
+	what := fmt.Sprintf("test %s by %s with %v", req.Declaration, req.Tests, api.Vars(req.Set))
+	return api.TestResult{Passed: 1, Failed: 1, Cases: []api.TestCase{
+		{Case: "doubled", Line: 3, Passed: true, Failures: []api.TestFailure{}},
+		{Case: "halved", Line: 8, Failures: []api.TestFailure{{Line: 10, Text: "value 1: is 2, expected 3"}}},
+	}}, f.call(api.Ref{Tenant: g.Tenant, Name: "g"}, what)
+}

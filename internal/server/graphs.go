@@ -114,16 +114,24 @@ func (s *Server) answerApplied(w http.ResponseWriter, r *request, result *api.Ap
 	s.answer(w, r, status, result)
 }
 
-func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, error) {
-	var none api.ApplyResult
-	g, err := graphRef(r)
-	if err != nil { // a graph that is to be made must hear what its name should be
-		return none, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+
+// declared is the graph of a request that sends a declaration: there need be none of that name.
+func declared(r *request) (g api.Ref, err error) {
+	if g, err = graphRef(r); err != nil { // a graph that is to be made must hear what its name should be
+		return g, wire.Refuse(http.StatusBadRequest, api.CodeInvalidName, "a graph's name must have the form "+
 			param.NameForm)
 	}
 	if g.Tenant == unseen {
-		return none, wire.Refuse(http.StatusForbidden, api.CodeForbidden,
+		return g, wire.Refuse(http.StatusForbidden, api.CodeForbidden,
 			"the token is narrowed to graphs of other names; ask whoever gives tokens for another")
+	}
+	return g, nil
+}
+
+func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, error) {
+	var none api.ApplyResult
+	g, err := declared(r)
+	if err != nil {
+		return none, err
 	}
 	dryRun, set, err := param.Apply(r.Request)
 	if err != nil {

@@ -73,29 +73,15 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *request) {
 func (s *Server) letters(
 	do func(context.Context, api.Ref, api.LettersRequest) (api.LettersResult, error),
 ) handler {
-	return func(w http.ResponseWriter, r *request) {
-		var req api.LettersRequest
-		g, err := graphRef(r)
-		if err == nil {
-			err = s.commandBody(w, r, true, &req)
+	return posted(s, graphRef, func(ctx context.Context, g api.Ref, req api.LettersRequest) (api.LettersResult, error) {
+		req.Key = wire.Key(req.Key)
+		if err := checkChoice(&req.LetterChoice); err != nil {
+			return api.LettersResult{}, err
 		}
-		if err == nil {
-			req.Key = wire.Key(req.Key)
-			err = checkChoice(&req.LetterChoice)
-		}
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.PushTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.PushTimeout)
 		defer cancel()
-		result, err := do(ctx, g, req)
-		if err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		s.answer(w, r, http.StatusOK, result)
-	}
+		return do(ctx, g, req)
+	})
 }
 
 // letterRef names the dead letter of a request.

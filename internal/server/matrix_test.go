@@ -80,6 +80,8 @@ func (o *operation) request(graph string) (target, body string) {
 		body = `{"confirm":"x","position":"start"}`
 	case "pushEvents":
 		body = "1"
+	case "testDeclaration":
+		body = `{"declaration":"graph: ` + graph + `","tests":"cases: []"}`
 	case "replayDeadLetters":
 		body = `{"all":true}`
 	case "discardDeadLetters":

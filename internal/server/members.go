@@ -61,7 +61,7 @@ func (to *route) byOwner() bool {
 	case to.method == http.MethodGet:
 		return rest == "" || rest == "/state" || strings.HasPrefix(rest, "/accumulators")
 	}
-	return to.method == http.MethodPost && rest != "/rollback"
+	return to.method == http.MethodPost && rest != "/rollback" && rest != "/test"
 }
 
 // elsewhere forwards a request whose graph another member runs, and answers it; one that was taken from another

@@ -10,27 +10,33 @@ import (
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
+// posted answers a request about a graph, with a body, with what do says.
+func posted[Q, A any](s *Server, ref func(*request) (api.Ref, error), do func(context.Context, api.Ref, Q) (A, error),
+) handler {
+	return func(w http.ResponseWriter, r *request) {
+		var req Q
+		g, err := ref(r)
+		if err == nil {
+			err = s.commandBody(w, r, true, &req)
+		}
+		var result A
+		if err == nil {
+			result, err = do(r.Context(), g, req)
+		}
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.answer(w, r, http.StatusOK, result)
+	}
+}
+
 // fire answers POST …/fire. A failed epoch is a 200 too: the fire was carried out.
-func (s *Server) fire(w http.ResponseWriter, r *request) {
-	g, err := graphRef(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
+func (s *Server) fire(ctx context.Context, g api.Ref, req api.FireRequest) (api.FireResult, error) {
+	if err := wire.CheckFire(&req); err != nil {
+		return api.FireResult{}, err
 	}
-	var req api.FireRequest
-	if err = s.commandBody(w, r, true, &req); err == nil {
-		err = wire.CheckFire(&req)
-	}
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	result, err := s.ctl.Fire(r.Context(), g, req)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	s.answer(w, r, http.StatusOK, result)
+	return s.ctl.Fire(ctx, g, req)
 }
 
 // nothing is the body of a command without arguments: none, or {}.

@@ -31,6 +31,7 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodGet, graph + "/revisions", needs(access.Read, get(s, param.None, s.revisions))},
 		{http.MethodGet, graph + "/revisions/{revision}", needs(access.Read, s.revision)},
 		{http.MethodPost, graph + "/rollback", needs(access.Author, s.rollback)},
+		{http.MethodPost, graph + "/test", needs(access.Author, posted(s, declared, s.ctl.Test))},
 
 		{http.MethodGet, graph + "/plan", needs(access.Read, s.plan)},
 		{http.MethodGet, graph + "/state", needs(access.Read, s.state)},
@@ -45,7 +46,7 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodPost, graph + "/dead-letters/{letter}/replay", needs(access.Operate, s.replayDeadLetter)},
 		{http.MethodDelete, graph + "/dead-letters/{letter}", needs(access.Operate, s.discardDeadLetter)},
 
-		{http.MethodPost, graph + "/fire", needs(access.Operate, s.fire)},
+		{http.MethodPost, graph + "/fire", needs(access.Operate, posted(s, graphRef, s.fire))},
 		{http.MethodPost, graph + "/pause", needs(access.Operate, s.pause)},
 		{http.MethodPost, graph + "/resume", needs(access.Operate, s.resume)},
 		{http.MethodPost, graph + "/step", needs(access.Operate, s.step)},

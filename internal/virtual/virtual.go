@@ -42,6 +42,8 @@ type Graph struct {
 	// Interrupt, when given, is asked again and again while the graph runs, however long it
 	// does without coming back; an error ends it, and is what the call returns.
 	Interrupt func() error
+	// Closely has it asked each time, and not now and then: where an epoch may take long.
+	Closely bool
 	// Tap, when given, is told what the graph does on its way.
 	Tap Tap
 	// Calls, when given, answers what nodes call for, within the epoch. Without it such nodes fail.
@@ -209,7 +211,7 @@ const lookEvery = 64
 
 // look asks Interrupt now and then.
 func (g *Graph) look() {
-	if g.rounds++; g.rounds%lookEvery != 0 || g.Interrupt == nil || g.err != nil {
+	if g.rounds++; !g.Closely && g.rounds%lookEvery != 0 || g.Interrupt == nil || g.err != nil {
 		return
 	}
 	g.err = g.Interrupt()

@@ -103,6 +103,14 @@ func reading() list {
 			"line, code and advice, or the plan, and what would change in the graph of that name if there is one.",
 		method: http.MethodPut, path: onGraph, fixed: map[string]string{"dry_run": "1"},
 		args: []arg{graph, declaration, set}}
+	try := &tool{name: "test_declaration", title: "Test a declaration", needs: access.Author,
+		about: "Run the tests of a declaration as graphd test does, under virtual time, and apply nothing: what " +
+			"became of each case, with the line in the tests and what differed. There need be no graph of that name.",
+		method: http.MethodPost, path: onGraph + "/test",
+		args: []arg{graph, needed(of(inMember, aText, "declaration", "the whole declaration as YAML or JSON")),
+			needed(of(inMember, aText, "tests", "the test document: graph, and cases with steps of push, advance, "+
+				"command, answers and expect")),
+			of(inMember, anObject, "set", "vars of the declaration that get another value")}}
 	return list{graphs,
 		get("describe_graph", "A graph", "How a graph stands: health and its reason, what the next epoch waits for, "+
 			"inputs, outputs, counters, guarantees, checkpoints, cost.", onGraph, graph, shard),
@@ -134,7 +142,7 @@ func reading() list {
 		text, get("list_revisions", "Revisions", "The revisions of a graph's declaration, with who applied each.",
 			onGraph+"/revisions", graph), earlier,
 		get("get_limits", "Limits", "Every limit of the daemon and of the tenant, with its use.", "/v1/limits"),
-		valid,
+		valid, try,
 	}
 }
 

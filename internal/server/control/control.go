@@ -19,6 +19,7 @@ var _ socket.Control = Control(nil)
 type Control interface {
 	Finder
 	Catalog
+	Trier
 	Historian
 	Inspector
 	Explainer
@@ -49,6 +50,12 @@ type Catalog interface {
 	Apply(ctx context.Context, g api.Ref, document []byte, c api.Change) (api.ApplyResult, error)
 	// Delete stops and removes a graph, with deleteState all it persisted too.
 	Delete(ctx context.Context, g api.Ref, deleteState bool) error
+}
+
+// Trier tries out what is not applied.
+type Trier interface {
+	// Test runs the tests of a declaration.
+	Test(ctx context.Context, g api.Ref, req api.TestRequest) (api.TestResult, error)
 }
 
 // Historian is what was applied of a graph.

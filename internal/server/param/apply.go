@@ -22,13 +22,5 @@ func Apply(r *http.Request) (dryRun bool, set map[string]string, err error) {
 		return false, nil, wire.Refuse(http.StatusBadRequest, api.CodeInvalidParameter,
 			`set must be a JSON object of vars and their values, such as {"threshold": 0.1}`)
 	}
-	set = make(map[string]string, len(given))
-	for name, raw := range given {
-		var text string
-		if json.Unmarshal(raw, &text) != nil || string(raw) == "null" {
-			text = string(raw)
-		}
-		set[name] = text
-	}
-	return dryRun, set, nil
+	return dryRun, api.Vars(given), nil
 }

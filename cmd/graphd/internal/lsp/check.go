@@ -281,16 +281,9 @@ func (r *result) tests() {
 	if err == nil {
 		return
 	}
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	for _, err := range all {
-		at, mistake := api.Diagnostic{Line: 1, Column: 1, Text: err.Error()}, new(scenario.Mistake)
-		if errors.As(err, &mistake) {
-			at.Line, at.Text = mistake.Line, mistake.Text
-			at.Column += r.doc.text.Begin(mistake.Line) - r.doc.text.At(mistake.Line, 1)
-		}
+	for _, m := range scenario.Mistakes(err) {
+		at := api.Diagnostic{Line: m.Line, Column: 1, Text: m.Text}
+		at.Column += r.doc.text.Begin(m.Line) - r.doc.text.At(m.Line, 1)
 		r.say(r.doc.path, at)
 	}
 }
