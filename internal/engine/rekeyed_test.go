@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 )
 
@@ -100,5 +103,54 @@ func TestM54AnotherKeyIsDealtAnew(t *testing.T) {
 		start(strings.Replace(byX, ", shards: 2", "", 1))
 		apply(rekeyedGraph)
 		holds("with its shards", 160)
+	})
+}
+
+// unsaid is a store whose heads do not say by what keys are dealt, as those that earlier releases have written.
+type unsaid struct {
+	checkpoint.Store
+	now bool
+}
+
+func (u *unsaid) ShardHeads(ctx context.Context, graph checkpoint.ID) ([]checkpoint.ShardHead, error) {
+	heads, err := u.Store.ShardHeads(ctx, graph)
+	for i := range heads {
+		if u.now {
+			heads[i].Meta = bytes.Replace(heads[i].Meta, []byte("dealt_by_keys"), []byte("another"), 1)
+		}
+	}
+	return heads, err
+}
+
+// M54, M29: another key is dealt anew from the first moment after a reset too, and where the store does not say yet by
+// what the keys are dealt that it has.
+func TestM54AnotherKeyAfterAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, store := &tap{more: make(chan struct{})}, &unsaid{Store: memstore.New()}
+		b := newShardedOf(t, store, &scripted{source: s.source})
+		defer b.close()
+		b.apply(rekeyedGraph, "g")
+		s.give(40)
+		time.Sleep(2 * time.Second)
+		byX := strings.Replace(rekeyedGraph, "key: id", "key: x", 1)
+		anew := func(what, doc string) {
+			t.Helper()
+			res, err := b.e.Apply(t.Context(), shardedRef, []byte(doc), api.Change{})
+			if err != nil || !strings.Contains(strings.Join(res.Diff, "\n"), "dealt anew: ") {
+				t.Errorf("%s: %q, %v", what, res.Diff, err)
+			}
+			synctest.Wait()
+			sum := b.summary("g")
+			if a := sum.Accumulators[0].Counters; sum.Health != "live" || a.Received != 40 || a.Consumed != 40 {
+				t.Errorf("%s: %s %+v, books %+v", what, sum.Health, sum.HealthReason, a)
+			}
+		}
+		if _, err := b.e.Reset(t.Context(), shardedRef, "g", "test"); err != nil {
+			t.Fatal(err)
+		}
+		anew("after a reset", byX)
+		time.Sleep(2 * time.Second)
+		store.now = true
+		anew("of an earlier release", rekeyedGraph)
 	})
 }

@@ -20,12 +20,12 @@ const (
 	loadTime = 30 * time.Second
 )
 
-// dealt is how the keys are dealt in the store, or will be by the first commit of a graph that runs; it is zero of one
+// dealt is how the keys are dealt in the store, or will be by the next commit of a graph that runs; it is zero of one
 // that has no state, or none that can be read: that the shards tell themselves.
 func (g *Graph) dealt(ctx context.Context) (lives.Deal, error) {
 	d, err := lives.DealtIn(ctx, g.host.Store, g.ID())
-	if _, stopped := g.running(); d.Of == 0 && stopped == nil {
-		d = g.dealtAs()
+	if _, stopped := g.running(); stopped == nil {
+		d = d.Or(g.dealtAs())
 	}
 	return d, err
 }

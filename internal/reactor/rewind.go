@@ -65,14 +65,14 @@ func (c *Core) retimeCell(k *cell, to func(then int64) int64) {
 // sequence and the wall clock's time go on, and a pause and what is stopped stay. What cannot be read is left out.
 // The time of events begins anew, with those that come.
 // It covers the journal up to an entry, behind which the next one is written; shards is how many the graph is dealt to
-// from now on.
-func Blank(last []byte, journal int64, shards int, by string) []byte {
+// from now on, and by and on how, see [Config].
+func Blank(last []byte, journal int64, shards int, by, on string) []byte {
 	m, _, err := form.ReadMeta(last)
 	if err != nil {
 		m = form.Meta{}
 	}
 	blank := form.Meta{
-		Shards: shards, DealtBy: by, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames,
+		Shards: shards, DealtBy: by, DealtOn: on, Journal: journal, Plan: m.Plan, Epoch: m.Epoch, Frames: m.Frames,
 		Unbroken: m.Unbroken, DealtFrames: m.DealtFrames,
 		Paused: m.Paused, PausedBy: m.PausedBy, PausedAt: m.PausedAt,
 		StoppedInputs: m.StoppedInputs, StoppedOutputs: m.StoppedOutputs,

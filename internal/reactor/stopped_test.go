@@ -49,7 +49,7 @@ func TestM11StoppedIsKept(t *testing.T) {
 	}
 	m := r.c.meta()
 	is("restored", restore(m), true, true)
-	is("reset", restore(Blank(m, 0, 1, "")), true, true)
+	is("reset", restore(Blank(m, 0, 1, "", "")), true, true)
 	is("with another output", restore([]byte(strings.Replace(string(m), `"stopped_outputs":{"o"`,
 		`"stopped_outputs":{"p"`, 1))), true, false)
 	var old map[string]json.RawMessage

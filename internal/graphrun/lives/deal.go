@@ -98,6 +98,15 @@ func (d Deal) Rekeyed(o Deal) bool {
 	return d.Of > 1 && d.Of == o.Of && d.By == "" && o.By == "" && compile.Rekeyed(d.On, o.On)
 }
 
+// Or is d where the store says it, and as for the rest: how a graph deals that runs.
+func (d Deal) Or(as Deal) Deal {
+	if d.Of == 0 {
+		return as
+	}
+	d.On = cmp.Or(d.On, as.On)
+	return d
+}
+
 func (d Deal) String() string {
 	if d.By == "" {
 		return fmt.Sprintf("to %d by graphd's own function, without partitioned", d.Of)

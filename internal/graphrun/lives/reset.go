@@ -18,8 +18,9 @@ func (s *Shard) DropState(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take the graph's state: %w", err)
 	}
+	deal := s.deal()
 	c := checkpoint.Commit{ID: s.ID(), Fence: head.Fence, Seq: head.Seq + 1, Epoch: head.Epoch, At: time.Now().UTC(),
-		Meta: reactor.Blank(head.Meta, head.Journal, s.cfg.Of, s.deal().By), JournalTo: head.Journal, Proven: true}
+		Meta: reactor.Blank(head.Meta, head.Journal, deal.Of, deal.By, deal.On), JournalTo: head.Journal, Proven: true}
 	if s.cfg.Unit != nil {
 		c.KeepFirings = s.cfg.Unit.Spec.History.Keep
 	}

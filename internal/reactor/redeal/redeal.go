@@ -153,7 +153,7 @@ func (d *dealer) commits(shards []Shard) []*checkpoint.Commit {
 		}
 		c := &checkpoint.Commit{Fence: s.Head.Fence, Seq: s.Head.Seq + 1, Epoch: s.Head.Epoch,
 			JournalTo: s.Head.Journal, Proven: true, Tried: true,
-			Meta: reactor.Blank(s.Head.Meta, s.Head.Journal, d.of, "")}
+			Meta: reactor.Blank(s.Head.Meta, s.Head.Journal, d.of, "", d.g.DealtOn)}
 		if i < d.of {
 			if c.Epoch = epoch; len(d.old) > 0 {
 				c.Meta = d.record(i, epoch, &s.Head)
