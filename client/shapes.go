@@ -105,6 +105,11 @@ type (
 	WhyNode = api.WhyNode
 	// WhyOutput is what an output gave, and where that is.
 	WhyOutput = api.WhyOutput
+	// KeyPage is a part of the keys of a graph, and KeyRow one of them.
+	KeyPage = api.KeyPage
+	KeyRow  = api.KeyRow
+	// KeyQuery pages through the keys of a graph.
+	KeyQuery = api.KeyQuery
 	// WhyNot is why nothing comes.
 	WhyNot = api.WhyNot
 	// WhyNotQuery says whose silence is asked about.

@@ -19,5 +19,8 @@ func whyCalls(ctx context.Context, c *Client) []sent {
 		{"whyNot", "GET /v1/graphs/g/why-not?key=k&output=o&since=5m", func() error {
 			return only(c.WhyNot(ctx, "g", api.WhyNotQuery{Key: "k", Output: "o", Since: "5m"}))
 		}},
+		{"listKeys", "GET /v1/graphs/g/keys?before=c&limit=7&search=s&sort=key", func() error {
+			return only(c.Keys(ctx, "g", api.KeyQuery{Search: "s", Sort: "key", Limit: 7, Before: "c"}))
+		}},
 	}
 }

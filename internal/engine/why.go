@@ -26,6 +26,15 @@ func (e *Engine) WhyNot(ctx context.Context, g api.Ref, q api.WhyNotQuery) (api.
 	return e.spread.WhyNot(ctx, m, &q)
 }
 
+// Keys are those of a keyed graph, as they are now.
+func (e *Engine) Keys(ctx context.Context, g api.Ref, q api.KeyQuery) (api.KeyPage, error) {
+	m, err := e.graph(g)
+	if err != nil {
+		return api.KeyPage{}, err
+	}
+	return e.spread.Keys(ctx, m, &q)
+}
+
 // Waits says whether what an epoch has given to an output is not through.
 func (e *Engine) Waits(ctx context.Context, g api.Ref, q *reasons.Waiting) (why.Waited, error) {
 	m, err := e.graph(g)

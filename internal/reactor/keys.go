@@ -77,12 +77,24 @@ func (ks *keys) recycleQueue(q *queue) {
 	}
 }
 
-// KeyCount is how many keys there are now, and how many have been evicted in all; both are
-// 0 in an unkeyed graph.
+// KeyCount is how many keys there are now, and how many were evicted in all; both are 0 in an unkeyed graph.
 func (c *Core) KeyCount() (keys int, evicted int64) { return c.keys.byKey.Len(), c.keys.evicted }
 
 // HasKey reports whether the graph has this key now.
 func (c *Core) HasKey(key boundary.Key) bool { return c.keys.byKey.Get(key) != nil }
+
+// KeysOf yields the keys of a part of the table, in no order: when something last came, and how many boundaries wait.
+func (c *Core) KeysOf(part int, yield func(key boundary.Key, arrived time.Time, waiting int)) {
+	for k := range c.keys.byKey.Part(part) {
+		waiting := 0
+		for i := range k.slots {
+			if waiting += k.slots[i].queue.len(); k.slots[i].pend != nil {
+				waiting++
+			}
+		}
+		yield(k.key, form.NanoTime(k.seen), waiting)
+	}
+}
 
 // Keyed reports whether the graph has keys.
 func (c *Core) Keyed() bool { return c.cfg.Keys != nil }

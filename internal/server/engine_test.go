@@ -79,6 +79,7 @@ func TestAgainstTheEngine(t *testing.T) {
 	step("GET "+g+"/plan", "", 200, "")
 	step("GET "+g+"/state", "", 200, "")
 	step("GET "+g+"/state?key=A", "", 422, "not_keyed")
+	step("GET "+g+"/keys", "", 422, "not_keyed")
 	step("GET "+g+"/firings", "", 200, "")
 	step("GET "+g+"/firings?limit=1", "", 200, "")
 	step("GET "+g+"/firings?before=x", "", 400, "bad_cursor")

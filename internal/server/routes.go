@@ -35,6 +35,7 @@ func (s *Server) ofGraphs() []route {
 
 		{http.MethodGet, graph + "/plan", needs(access.Read, s.plan)},
 		{http.MethodGet, graph + "/state", needs(access.Read, s.state)},
+		{http.MethodGet, graph + "/keys", needs(access.Read, get(s, param.Keys, s.ctl.Keys))},
 		{http.MethodGet, graph + "/firings", needs(access.Read, s.firings)},
 		{http.MethodGet, graph + "/firings/{epoch}", needs(access.Read, s.firing)},
 		{http.MethodGet, graph + "/why", needs(access.Read, get(s, param.Why, s.ctl.Why))},

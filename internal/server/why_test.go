@@ -31,7 +31,13 @@ func (f *fake) WhyNot(_ context.Context, g api.Ref, q api.WhyNotQuery) (api.WhyN
 		Counts:  map[string]int64{"late": 2}}, f.call(g, "why-not "+string(raw))
 }
 
-// TestWhyRoutes: what is asked of …/why and …/why-not gets to the daemon, and what makes no sense does not.
+func (f *fake) Keys(_ context.Context, g api.Ref, q api.KeyQuery) (api.KeyPage, error) {
+	raw, _ := json.Marshal(q)
+	return api.KeyPage{Items: []api.KeyRow{{Key: json.RawMessage(`"k"`), Shard: 1, LastArrivalAt: at, Waiting: 2}},
+		Next: "next", Keys: 9, Fitting: 3, Unknown: []int{2}}, f.call(g, "keys "+string(raw))
+}
+
+// TestWhyRoutes: what is asked of …/why, …/why-not and …/keys gets to the daemon, and what makes no sense does not.
 func TestWhyRoutes(t *testing.T) {
 	t.Parallel()
 	const g = "/v1/graphs/g"
@@ -54,6 +60,12 @@ func TestWhyRoutes(t *testing.T) {
 		{request: "GET " + g + "/why-not?output=o&since=5m", status: 200, call: `why-not {"output":"o","since":"5m"}`,
 			has: `"counts":{"late":2}`},
 		{request: "GET " + g + "/why-not?output=O-o", status: 400, code: "invalid_name"},
+		{request: "GET " + g + "/keys?search=K%22&sort=key&limit=7&before=x", status: 200,
+			call: `keys {"search":"K\"","sort":"key","limit":7,"before":"x"}`, has: `"fitting":3`},
+		{request: "GET " + g + "/keys", status: 200, call: `keys {}`},
+		{request: "GET " + g + "/keys?limit=0", status: 400, code: "invalid_parameter"},
+		{request: "GET " + g + "/keys?key=1", status: 400, code: "unknown_parameter"},
+		{request: "GET " + g + "/keys?search=" + strings.Repeat("x", 1025), status: 400, code: "invalid_parameter"},
 		{request: "GET " + g + "/why-not?epoch=1", status: 400, code: "unknown_parameter"},
 	} {
 		t.Run(tt.request, func(t *testing.T) {

@@ -7,6 +7,7 @@ import { Picture, well } from "./picture.js"
 import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
+import { Keys } from "./keys.js"
 import { Letters } from "./letters.js"
 import { Declared } from "./declared.js"
 import { Tail } from "./tail.js"
@@ -75,6 +76,7 @@ const Body = ({ m, s }) => {
 			</div>
 		</div>
 		${s.shards && html`<${Shards} s=${s} />`}
+		${s.keys && html`<${Keys} s=${s} m=${m} />`}
 		<${WhyNot} s=${s} />
 		<${Letters} s=${s} />
 		<${Declared} s=${s} />

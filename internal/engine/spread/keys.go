@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/engine/keylist"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -39,6 +40,38 @@ func (d *Desk) State(ctx context.Context, m *graphrun.Graph, key string) (api.St
 		return api.State{}, err
 	}
 	return one[api.State](ctx, d, m, at, "state", &Command{Key: key})
+}
+
+// Keys lists keys of all shards, wherever they run. Those of a member that does not answer are named as not known.
+func (d *Desk) Keys(ctx context.Context, m *graphrun.Graph, q *api.KeyQuery) (p api.KeyPage, err error) {
+	if !d.Apart(m) {
+		found, err := keylist.Here(ctx, m, q)
+		if err != nil {
+			return p, err
+		}
+		return keylist.Page(q, []*keylist.Found{found})
+	}
+	all, err := d.ask(ctx, m, nil, "keys", q)
+	if err != nil {
+		return p, err
+	}
+	var some []*keylist.Found
+	for i := range all {
+		found := &keylist.Found{}
+		switch a := &all[i].Answer; {
+		case a.Refusal == nil:
+			err = json.Unmarshal(a.Value, found)
+		case a.Refusal.Status < 500: // it is of what is asked, and the same everywhere
+			err = a.Refusal.Error()
+		default:
+			found.Unknown = all[i].Shards
+		}
+		if err != nil {
+			return p, err
+		}
+		some = append(some, found)
+	}
+	return keylist.Page(q, some)
 }
 
 // Fire runs one epoch of the shard that has the request's key.

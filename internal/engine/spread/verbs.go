@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/engine/keylist"
 	"github.com/graphd/graphd/internal/engine/reasons"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
@@ -96,6 +97,9 @@ var verbs = map[string]verb{
 	}),
 	"why_not": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *api.WhyNotQuery) (any, error) {
 		return reasons.Seen(ctx, m, q)
+	}),
+	"keys": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *api.KeyQuery) (any, error) {
+		return keylist.Here(ctx, m, q)
 	}),
 	"waits": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *reasons.Waiting) (any, error) {
 		return reasons.Waits(ctx, m, q)

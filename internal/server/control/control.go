@@ -72,6 +72,8 @@ type Historian interface {
 type Inspector interface {
 	Plan(ctx context.Context, g api.Ref) (json.RawMessage, error)
 	State(ctx context.Context, g api.Ref, key string) (api.State, error)
+	// Keys are those of a keyed graph, as they are now.
+	Keys(ctx context.Context, g api.Ref, q api.KeyQuery) (api.KeyPage, error)
 	// ShardState is what one shard has, without its keys.
 	ShardState(ctx context.Context, g api.Ref, shard int) (api.State, error)
 	Firings(ctx context.Context, g api.Ref, q api.Query) (api.Page[api.Firing], error)
