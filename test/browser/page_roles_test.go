@@ -67,8 +67,9 @@ func TestPageOffersWhatOneMayDo(t *testing.T) {
 	p.says(".act .refused", "You are cyd, whose token is narrowed to reading.")
 	p.b.said = nil // that it asks for a token
 
-	p = p.b.open(at + "/graphs/inverses?letters=1")
+	p = p.b.open(at + "/graphs/inverses?letters=1&declared=1")
 	p.until("the letter", `document.querySelectorAll(".letters > li").length === 1`)
 	p.until("that it is only shown", `document.querySelector(".me") && !document.querySelector(".letters button")`)
+	p.says(".refused", "You may not change it. You are cyd, whose token is narrowed to reading.")
 	p.quiet()
 }

@@ -1,36 +1,12 @@
 // What a graph is declared as: its revisions, how they differ, and the way back to an earlier one.
-import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
+import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set } from "./route.js"
 import { Clock, Waiting } from "./parts.js"
-import { may } from "./who.js"
+import { may, whyNot } from "./who.js"
+import { Compared } from "./compared.js"
+import { Editor } from "./editor.js"
 import { exact, list, stamped } from "./format.js"
-
-const mostCells = 4e6 // of the table that a comparison takes
-
-/** compared are the lines of two texts, each with what has become of it: " ", "-" or "+"; null where that takes too much. */
-const compared = (before, after) => {
-	const a = before.split("\n"), b = after.split("\n"), all = []
-	let head = 0, end = 0
-	while (head < a.length && head < b.length && a[head] === b[head]) head++
-	while (end < a.length - head && end < b.length - head && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
-	const n = a.length - head - end, m = b.length - head - end, width = m + 1
-	if ((n + 1) * width > mostCells) return null
-	const longest = new Uint32Array((n + 1) * width) // common lines of what is behind
-	for (let i = n - 1; i >= 0; i--) for (let j = m - 1; j >= 0; j--) longest[i * width + j] = a[head + i] === b[head + j] ?
-		longest[(i + 1) * width + j + 1] + 1 : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1])
-	for (const line of a.slice(0, head)) all.push([" ", line])
-	for (let i = 0, j = 0; i < n || j < m;) {
-		if (i < n && j < m && a[head + i] === b[head + j]) {
-			all.push([" ", a[head + i++]])
-			j++
-		}
-		else if (j >= m || i < n && longest[(i + 1) * width + j] >= longest[i * width + j + 1]) all.push(["-", a[head + i++]])
-		else all.push(["+", b[head + j++]])
-	}
-	for (const line of a.slice(a.length - end)) all.push([" ", line])
-	return all
-}
 
 const revisionPath = (graph, revision) => graphPath(graph, "/revisions/" + revision)
 
@@ -61,7 +37,7 @@ export const Declared = ({ s }) => {
 	const trouble = all.trouble ?? now.trouble ?? then.trouble, other = chosen !== String(s.revision)
 	return html`<section aria-labelledby="declared">
 		<div class="bar"><h2 id="declared">Declaration</h2>
-			<button class="quiet" aria-label="Close" onClick=${() => set({ declared: "", revision: "" })}>✕</button></div>
+			<button class="quiet" aria-label="Close" onClick=${() => set({ declared: "", revision: "", edit: "" })}>✕</button></div>
 		${trouble && html`<div class="notice bad" role="alert"><p>${trouble}</p></div>`}
 		${!all.value ? !all.trouble && html`<${Waiting} />` : html`
 		<div class="scroll" tabindex="0" role="group" aria-labelledby="declared"><table class="revisions">
@@ -76,17 +52,12 @@ export const Declared = ({ s }) => {
 			${may("author") && html`<button onClick=${() => goBack(chosen)}>Go back to revision ${chosen} …</button>`}</div>
 			${back === chosen && html`<${Back} key=${chosen} s=${s} revision=${Number(chosen)} end=${() => goBack(null)} />`}
 			${then.value && now.value && html`<${Compared} before=${then.value.declaration} after=${now.value.declaration} />`}` :
-		now.value && html`<h3>Revision ${exact(s.revision)}, which runs</h3>
-			<pre class="value text" tabindex="0" role="group" aria-label="The declaration">${now.value.declaration}</pre>`}
+		now.value && (query("edit") === "1" ? html`<${Editor} key=${s.graph} graph=${s.graph} revision=${s.revision}
+			text=${now.value.declaration} />` : html`<div class="bar"><h3>Revision ${exact(s.revision)}, which runs</h3>
+			${may("author") ? html`<button onClick=${() => set({ edit: "1" })}>Edit …</button>` :
+			html`<p class="refused">You may not change it. ${whyNot("author")}.</p>`}</div>
+			<pre class="value text" tabindex="0" role="group" aria-label="The declaration">${now.value.declaration}</pre>`)}
 	</section>`
-}
-
-const Compared = ({ before, after }) => {
-	const lines = useMemo(() => compared(before, after), [before, after])
-	if (!lines) return html`<p class="dim">Too much is different to be compared here: <code>graphd diff</code> says how they differ in meaning.</p>
-		<pre class="value text" tabindex="0" role="group" aria-label="The earlier declaration">${before}</pre>`
-	return html`<pre class="value text lines" tabindex="0" role="group" aria-label="How they differ">${lines.map(([sign, line]) =>
-		sign === "-" ? html`<del>- ${line}${"\n"}</del>` : sign === "+" ? html`<ins>+ ${line}${"\n"}</ins>` : `  ${line}\n`)}</pre>`
 }
 
 /** Back goes back to an earlier revision, once it has said what that changes, keeps and drops. */

@@ -1,12 +1,13 @@
 // The page: which view an address shows, and who may see it.
 import { html, render, useEffect, useRef } from "./vendor.js"
-import { comeBack, place, tenant, view } from "./route.js"
+import { comeBack, place, query, tenant, view } from "./route.js"
 import { signedOut } from "./api.js"
 import { learn } from "./who.js"
 import { useTheme } from "./parts.js"
 import { SignIn } from "./signin.js"
 import { Overview } from "./overview.js"
 import { GraphPage } from "./graph.js"
+import { NewGraph } from "./editor.js"
 
 const Page = () => {
 	useTheme()
@@ -22,7 +23,7 @@ const Page = () => {
 	case "graph":
 		return html`<${GraphPage} key=${v.graph} name=${v.graph} />`
 	}
-	return html`<${Overview} />`
+	return query("new") === "1" ? html`<${NewGraph} />` : html`<${Overview} />`
 }
 
 if (!signedOut.value) comeBack()

@@ -1,7 +1,8 @@
 // The overview: every graph in a row, what needs somebody first.
 import { html, useEffect, useRef, useMemo, useState, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
-import { place, query, set, Link, toGraph, tenant } from "./route.js"
+import { place, query, set, to, Link, toGraph, tenant } from "./route.js"
+import { may } from "./who.js"
 import { Health, healths, Top, Away, When, Waiting, withHealth, worst } from "./parts.js"
 import { count, rate, bytes, cores, some, nothing, list } from "./format.js"
 
@@ -89,7 +90,8 @@ export const Overview = () => {
 	const all = [...rows.values()], shown = useMemo(() => chosen(all), [version.value, place.value])
 	return html`<${Top} stream=${stream} />
 	<main class=${stream.state.value.name === "away" ? "stale" : ""}>
-		<h1 tabindex="-1">Graphs</h1>
+		<div class="bar"><h1 tabindex="-1">Graphs</h1>
+			${may("author") && html`<${Link} class="button" href=${to("/", { new: "1" })}>New graph …<//>`}</div>
 		<${Away} stream=${stream} />
 		${(about.value?.missing ?? []).map(m => html`<div class="notice warn" role="status"><p>
 			<strong>${m.name || m.member} has not said how ${some(m.graphs.length, "graph stands", "graphs stand")}</strong>:

@@ -62,6 +62,8 @@ func New(files fs.FS) (*Site, error) {
 			}}
 		}
 	}
+	s.files["graph.schema.json"] = &file{kind: "application/json",
+		read: func() ([]byte, error) { return apidoc.GraphSchema(), nil }}
 	for _, dir := range []string{"app", "vendor"} {
 		entries, err := fs.ReadDir(files, dir)
 		if err != nil {
