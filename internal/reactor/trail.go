@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graphd/graphd/internal/reactor/form"
 )
@@ -26,20 +27,18 @@ func (c *Core) Trails(i int) bool { return !c.caught[i] }
 func (c *Core) caughtNames() (names []string) {
 	for i, caught := range c.caught {
 		if caught {
-			names = append(names, c.cfg.Inputs[i].Name)
+			names = append(names, c.cfg.Inputs[i].Name+" "+c.cfg.Inputs[i].Identity)
 		}
 	}
 	return names
 }
 
-// restoreCaught takes over which sides trail no more; joins are the identities of the joins that took them. That of
-// another join says nothing: it begins, and so does what it is made of.
+// restoreCaught takes over which sides trail no more; joins are the identities of the joins that took them. One of
+// another join, or of another source, begins.
 func (c *Core) restoreCaught(names []string, joins map[string]string) {
-	clear(c.caught)
-	for _, name := range names {
-		if i := c.input(name); i >= 0 && c.Joined(i) && c.joinOf(i) == joins[name] {
-			c.caught[i] = true
-		}
+	for i := range c.caught {
+		in := &c.cfg.Inputs[i]
+		c.caught[i] = slices.Contains(names, in.Name+" "+in.Identity) && c.Joined(i) && c.joinOf(i) == joins[in.Name]
 	}
 }
 

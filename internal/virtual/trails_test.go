@@ -16,12 +16,14 @@ func TestM28WhichSidesTrailIsKept(t *testing.T) {
 		before, after bool // that it was caught up before the checkpoint, and behind it
 		says, trails  bool
 	}{
-		"sealed":                  {joinedOn, true, true, true, false},
-		"sealed, and trails":      {joinedOn, true, false, true, true},
-		"journaled":               {joinedOn, false, true, true, false},
-		"never":                   {joinedOn, false, false, true, true},
-		"the join is the same":    {joinedLonger, true, true, true, false},
-		"of another join":         {joinedOnAt, true, true, true, true},
+		"sealed":               {joinedOn, true, true, true, false},
+		"sealed, and trails":   {joinedOn, true, false, true, true},
+		"journaled":            {joinedOn, false, true, true, false},
+		"never":                {joinedOn, false, false, true, true},
+		"the join is the same": {joinedLonger, true, true, true, false},
+		"of another join":      {joinedOnAt, true, true, true, true},
+		"of another source": {strings.Replace(joinedOn, "a: {", "a: { source: { file: { path: x.ndjson } },", 1), true,
+			true, true, true},
 		"no join":                 {notJoined, true, true, true, true},
 		"an earlier release":      {joinedOn, true, true, false, true},
 		"it says nothing of that": {joinedOn, false, false, false, true},

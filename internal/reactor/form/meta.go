@@ -67,7 +67,7 @@ type Meta struct {
 	Since map[string]uint64 `json:"since,omitempty"`
 	// Joins are the identities of the joins that take inputs, by the name of the input.
 	Joins map[string]string `json:"joins,omitempty"`
-	// Caught are the sides of joins that did not trail. Those of earlier releases are not known, and trail.
+	// Caught are the sides of joins that did not trail: name, space, identity. Those of earlier releases trail.
 	Caught []string `json:"caught,omitempty"`
 	// Keys are the identities of what gives the boundaries of inputs their keys, by the name of the input; none where
 	// the graph has no keys, and in what an earlier release has written.
