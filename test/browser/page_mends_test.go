@@ -142,3 +142,32 @@ func TestPageAsksAgainWhoLooks(t *testing.T) {
 	p.says(".me", "viewer")
 	p.until("that nothing else is offered", `!document.querySelector(".buttons")`)
 }
+
+// TestPageSaysWhoRunsShards: of a graph whose shards run at several members each says at which.
+func TestPageSaysWhoRunsShards(t *testing.T) {
+	s := newScripted(t)
+	s.says("/v1/members", http.StatusOK, `{"items":[
+		{"id":"m1","name":"berlin","self":true,"state":"live","graphs":[{"tenant":"default","graph":"g","shard":0}]},
+		{"id":"m2","name":"oslo","state":"leaving","graphs":[{"tenant":"default","graph":"g","shard":1},
+			{"tenant":"other","graph":"g","shard":2}]}]}`)
+	p := start(t).open(s.URL + "/graphs/g")
+	stream := s.next()
+	sharded := func(sum *api.GraphSummary) {
+		sum.Tenant, sum.Keys = "default", &api.KeysSummary{Shards: 3, ShardsRunning: 2}
+		for n := range 3 {
+			sum.Shards = append(sum.Shards, api.ShardSummary{Shard: n, Health: "live", Incarnation: 1})
+		}
+	}
+	stream.say(`{"type":"result"}`, stands(t, sharded))
+	const at = `[...document.querySelectorAll("section[aria-labelledby=shards] tbody tr")].map(r =>
+		r.children[2].textContent.replace(/\s+/g, " ").trim()).join()`
+	p.until("who runs them", at+` === "berlin (this one),oslo leaving,–"`)
+	s.says("/v1/members", http.StatusOK, `{"items":[{"id":"m1","name":"berlin","self":true,"state":"live","graphs":[
+		{"tenant":"default","graph":"g","shard":0},{"tenant":"default","graph":"g","shard":1},
+		{"tenant":"default","graph":"g","shard":2}]},{"id":"m2","name":"oslo","state":"drained","graphs":[]}]}`)
+	stream.say(stands(t, func(sum *api.GraphSummary) {
+		sharded(sum)
+		sum.Shards[1].Incarnation = 2
+	}))
+	p.until("who runs them then", at+` === "berlin (this one),berlin (this one),berlin (this one)"`)
+}

@@ -71,6 +71,28 @@ async function search() {
 	}
 }
 
+/** reach lets what can be scrolled sideways be scrolled by keys. */
+function reach() {
+	for (const wide of document.querySelectorAll("main :is(pre, table)")) {
+		if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0
+		else wide.removeAttribute("tabindex")
+	}
+}
+
+/** lead goes on to the page that has a code, where the page of codes has it not. */
+async function lead() {
+	const id = location.hash.slice(1)
+	if (location.pathname !== "/docs/codes" || !id || document.getElementById(id)) return
+	for (const page of ["diagnostics", "runbook", "configuration"]) {
+		const text = await fetch("/docs/" + page).then(r => r.ok ? r.text() : "", () => "")
+		if (new DOMParser().parseFromString(text, "text/html").getElementById(id)) return location.replace(`/docs/${page}#${id}`)
+	}
+}
+
+reach()
+addEventListener("resize", reach)
+lead()
+addEventListener("hashchange", lead)
 find.addEventListener("input", search)
 document.addEventListener("keydown", e => {
 	if (e.key === "/" && document.activeElement !== find) {

@@ -2,15 +2,17 @@
 import { html, useEffect, useMemo } from "./vendor.js"
 import { follow } from "./model.js"
 import { query, set, Link, to } from "./route.js"
-import { Top, Away, Health, Figure, When, Waiting, Value, healths, statuses } from "./parts.js"
+import { Advice, Doc, Top, Away, Health, Figure, When, Waiting, Value, healths, statuses } from "./parts.js"
 import { Picture, well } from "./picture.js"
 import { Chart } from "./chart.js"
 import { Firings, Firing, useFiring } from "./firings.js"
 import { WhyNot } from "./why.js"
+import { Guide } from "./guide.js"
 import { Keys } from "./keys.js"
 import { Letters } from "./letters.js"
 import { Declared } from "./declared.js"
 import { Tail } from "./tail.js"
+import { Shards } from "./shards.js"
 import { Followers, Happened, Kept, Latency, Watermarks } from "./standing.js"
 import { Action, Buttons } from "./actions.js"
 import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
@@ -45,7 +47,8 @@ const Body = ({ m, s }) => {
 		${s.description && html`<p class="lead">${s.description}</p>`}
 		<${Away} stream=${m.stream} />
 		${s.health_reason && html`<div class=${"notice " + (s.health === "warming" ? "" : "warn")}
-			role="status"><p><strong>${s.health === "live" ? "live, but" : s.health}</strong>: ${s.health_reason.detail}</p></div>`}
+			role="status"><p><strong>${s.health === "live" ? "live, but" : s.health}</strong>: ${s.health_reason.detail}
+			<${Advice} reason=${s.health_reason} /></p></div>`}
 		${m.trouble.value && html`<div class="notice bad" role="alert"><p>${m.trouble.value}</p></div>`}
 		<${Action} s=${s} m=${m} />
 		<${Figures} s=${s} />
@@ -83,6 +86,7 @@ const Body = ({ m, s }) => {
 		<${Happened} s=${s} />
 		<${Tail} s=${s} />
 		<${Firings} m=${m} s=${s} />
+		<${Guide} s=${s} m=${m} />
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }
 
@@ -138,7 +142,7 @@ const Readiness = ({ s, m }) => {
 			<strong>${a.name}</strong>
 			<span>${dirty ? "has something new" : there ? "seen by the last epoch" : live.state ? "nothing yet" : "nothing new"}
 				${!a.triggers && ", does not trigger"}</span>
-			${!well(a.health) && html`<${Health} health=${a.health} reason=${a.health_reason} />`}
+			${!well(a.health) && html`<${Health} health=${a.health} reason=${a.health_reason} /><${Advice} reason=${a.health_reason} />`}
 			<span class="dim when"><${When} at=${a.last_event_at} /></span></li>`
 	})}</ul>
 	</section>`
@@ -184,22 +188,8 @@ const Outputs = ({ s }) => html`<section aria-labelledby="outputs">
 			${o.followers?.length > 0 && html`<tr><td colspan="6" class="wrap"><${Followers} of=${o.followers} /></td></tr>`}`)}</tbody></table></div>
 </section>`
 
-const Shards = ({ s }) => html`<section aria-labelledby="shards">
-	<h2 id="shards">Shards</h2>
-	<div class="scroll" tabindex="0" role="group" aria-labelledby="shards"><table>
-		<thead><tr><th scope="col" class="number">Shard</th><th scope="col">Health</th><th scope="col" class="number">Epoch</th>
-			<th scope="col" class="number">Keys</th><th scope="col" class="number">Queued</th><th scope="col" class="number">Lag</th>
-			<th scope="col" class="number">Dead letters</th><th scope="col">Last fire</th></tr></thead>
-		<tbody>${s.shards.map(x => html`<tr key=${x.shard}><th scope="row" class="number">${x.shard}</th>
-			<td><${Health} health=${x.health} paused=${x.paused} reason=${x.health_reason} /></td>
-			<td class="number">${exact(x.epoch)}</td><td class="number">${exact(x.keys)}</td>
-			<td class="number">${exact(x.queued)}</td><td class="number">${exact(x.lag)}</td>
-			<td class=${"number " + (x.dead_lettered ? "warn" : "dim")}>${exact(x.dead_lettered)}</td>
-			<td><${When} at=${x.last_fired_at} /></td></tr>`)}</tbody></table></div>
-</section>`
-
 const Promises = ({ s }) => html`<section aria-labelledby="promises">
-	<h2 id="promises">Guarantees</h2>
+	<div class="bar"><h2 id="promises">Guarantees</h2><p><${Doc} to="guarantees">What they rest on<//></p></div>
 	<dl class="promises">${Object.entries(s.guarantees ?? {}).map(([output, says]) => html`<dt>${output}</dt><dd>${says}</dd>`)}</dl>
 </section>`
 
@@ -242,7 +232,7 @@ const Piece = ({ id, plan, s, m, firing }) => {
 			["Queue", `${count(a.depth)} of ${count(a.capacity)}` + (a.seconds_to_full == null ? "" :
 				`, full in ${seconds(a.seconds_to_full)}`)], ["Lag", a.lag == null ? "not known" : count(a.lag)],
 			["Late", count(a.late)], ["Restarts", count(a.restarts)], ["Position", html`<code>${a.position || nothing}</code>`])
-		if (a.health_reason) rows.push(["Health", a.health_reason.detail])
+		if (a.health_reason) rows.push(["Health", html`${a.health_reason.detail}<${Advice} reason=${a.health_reason} />`])
 	} else if (kind === "n") {
 		const n = plan.nodes.find(x => x.name === name), was = own(firing?.nodes, name)
 		if (!n) return null

@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
-import { Value, Waiting, When } from "./parts.js"
+import { Doc, Value, Waiting, When } from "./parts.js"
 import { brief, count, exact, list, own, some } from "./format.js"
 
 const page = 100, mostRows = 2000
@@ -69,7 +69,7 @@ export const Keys = ({ s, m }) => {
 		<div class=${of ? "beside-keys" : ""}>
 		<div>${!l.value ? !l.trouble && html`<${Waiting} />` : items.length === 0 ? html`<p class="empty">${search.trim() ? html`No key has this
 			in it. <button class="link" onClick=${() => set({ "keys-search": "" })}>Show all ${exact(l.value.keys)}</button>` :
-			"It has no keys: an event that comes makes one, and a key that is not heard of for its ttl goes."}</p>` : html`
+			html`It has no keys: an event that comes makes one, and one that is not heard of for its ttl goes. <${Doc} to="keys">Keys<//>`}</p>` : html`
 		<div class="scroll keys" tabindex="0" role="group" aria-labelledby="keys"><table>
 			<thead><tr><th scope="col">Key</th><th scope="col" class="number">Waiting</th><th scope="col">Last arrival</th>
 				${s.shards && html`<th scope="col" class="number">Shard</th>`}</tr></thead>

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
-import { Clock, Value, Waiting } from "./parts.js"
+import { Clock, Code, Doc, Value, Waiting } from "./parts.js"
 import { may } from "./who.js"
 import { atDaemon, count, some } from "./format.js"
 
@@ -88,7 +88,8 @@ export const Letters = ({ s }) => {
 			goes=${goes} other=${!act.of.ids && JSON.stringify(act.of) !== JSON.stringify(choice)} />`}
 		${l.trouble && html`<div class="notice bad" role="alert"><p>${l.trouble}</p></div>`}
 		${!l.value ? !l.trouble && html`<${Waiting} />` : items.length === 0 ? html`<p class="empty">${l.value.note ||
-			(Object.keys(choice).length ? "No dead letter that is kept fits." : "No dead letter is kept.")}</p>` : html`
+			(Object.keys(choice).length ? "No dead letter that is kept fits." : "No dead letter is kept.")} <${Doc}
+			to="operations#dead-letters">How long they are kept<//></p>` : html`
 		<ul class="letters">${items.map(x => html`<${Letter} key=${x.id} x=${x} graph=${s.graph} busy=${going === "doing"}
 			act=${verb => begin({ verb, of: { ids: [x.id] } })} />`)}</ul>`}
 		${l.value?.next && items.length < mostRows && html`<button class="more" onClick=${l.more}>Earlier ones</button>`}
@@ -100,6 +101,7 @@ const Letter = ({ x, graph, busy, act }) => html`<li><details>
 		${" "}${x.reason}</summary>
 	<dl class="facts">
 		<dt>${x.output ? "Output" : "Input"}</dt><dd>${x.output || x.accumulator}</dd>
+		<dt>Code</dt><dd><${Code} code=${x.code} look="bad" /></dd>
 		<dt>Failed at</dt><dd>${x.stage}</dd>
 		<dt>Events</dt><dd>${count(x.events)}</dd>
 		<dt>Attempts</dt><dd>${count(x.attempts)}</dd>
@@ -194,7 +196,7 @@ const told = (verb, all) => verb === "discard" ? `${some(all.discarded, "letter 
 		[all.skipped, "not to be replayed"]].filter(([n]) => n).map(([n, what]) => `, ${count(n)} ${n === 1 ? "is" : "are"} ${what}`).join("") + "."
 
 const Fates = ({ of }) => of && html`<ul class="reasons">${(of.reasons ?? []).map(r => html`<li>
-	<span class="badge warn">${r.fate.replace("_", " ")}</span> ${some(r.letters, "letter")}: <a href=${"/docs/codes#" + r.code}><code>${r.code}</code></a>,
+	<span class="badge warn">${r.fate.replace("_", " ")}</span> ${some(r.letters, "letter")}: <${Code} code=${r.code} />,
 	${" "}${r.detail}</li>`)}</ul>
 	${of.undecided > 0 && html`<p class="dim">${some(of.undecided, "letter was", "letters were")} left out: <code>where</code> could not be
 		computed for ${of.undecided === 1 ? "it" : "them"}.</p>`}

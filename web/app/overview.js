@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useMemo, useState, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { place, query, set, to, Link, toGraph, tenant } from "./route.js"
 import { may } from "./who.js"
-import { Health, healths, Top, Away, When, Waiting, withHealth, worst } from "./parts.js"
+import { Health, healths, Top, Away, When, Waiting, withHealth, worst, Doc } from "./parts.js"
 import { count, rate, bytes, cores, some, nothing, list } from "./format.js"
 
 /** urgency orders graphs by how much they need somebody, the first first. */
@@ -95,7 +95,7 @@ export const Overview = () => {
 		<${Away} stream=${stream} />
 		${(about.value?.missing ?? []).map(m => html`<div class="notice warn" role="status"><p>
 			<strong>${m.name || m.member} has not said how ${some(m.graphs.length, "graph stands", "graphs stand")}</strong>:
-			${" " + m.detail}</p></div>`)}
+			${" " + m.detail} <${Doc} to=${"codes#" + m.code}>What to do<//></p></div>`)}
 		${!about.value && all.length === 0 ? html`<${Waiting} />` : all.length === 0 ? html`<${None} />` : html`
 			<${Totals} all=${all} />
 			<${Choice} all=${all} shown=${shown.length} search=${search} />
@@ -110,6 +110,7 @@ const None = () => html`<div class="empty">
 		it goes.</p>
 	<pre tabindex="0"><code>graphd apply -f FILE      # apply one
 graphd demo               # look at one that moves</code></pre>
+	<p><${Doc} to="getting-started">A first graph<//> in five minutes, and <${Doc} to="recipes">recipes<//> to begin from.</p>
 </div>`
 
 const sum = (all, of) => all.reduce((n, r) => n + (of(r) ?? 0), 0)

@@ -43,6 +43,16 @@ export const Health = ({ health, paused, reason }) => {
 	</span>`
 }
 
+/** Code is a code of the daemon's, which leads to what its documentation says of it. */
+export const Code = ({ code, look = "idle" }) => html`<a class=${"badge " + look} href=${"/docs/codes#" + code}
+	title="what it means, and what to do">${code.replaceAll("_", " ")}</a>`
+
+/** Doc leads to a page of the documentation that the daemon serves. */
+export const Doc = ({ to, children }) => html`<a href=${"/docs/" + to}>${children}</a>`
+
+/** Advice leads from the reason of a health to what can be done about it. */
+export const Advice = ({ reason }) => reason?.code ? html` <${Doc} to=${"runbook#" + reason.code}>What to do<//>` : null
+
 /** When is a time as it was ago, and in full where one points at it. */
 export const When = ({ at }) => at ? html`<time dateTime=${at} title=${stamped(at)}>${ago(at)}</time>` :
 	html`<span class="dim">never</span>`

@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath, parse } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { count, exact, own, some } from "./format.js"
+import { Code } from "./parts.js"
 import { Panel, useDoing } from "./act.js"
 
 const takesPushes = a => a.source !== "node" && a.source !== "join"
@@ -113,7 +114,7 @@ const Of = ({ s, m, inputs, input }) => {
 			came from outside. ${s.paused ? "The graph is paused: it waits until that is over." : input.triggers ? `It triggers: epoch ${
 			exact(s.epoch + 1)} may run of it, if the criteria and the guard let it.` : "It does not trigger: the next epoch reads it."}</p>
 	<//>
-	${refused.length > 0 && html`<div class="notice bad" role="alert"><ul class="reasons">${refused.map(r => html`<li><a class="badge bad" href=${"/docs/codes#" + r.code}>${r.code}</a>
+	${refused.length > 0 && html`<div class="notice bad" role="alert"><ul class="reasons">${refused.map(r => html`<li><${Code} code=${r.code} look="bad" />
 		${" "}${r.detail}</li>`)}</ul></div>`}
 	${since.length > 0 && html`<p class="did" role="status">Epochs since then: ${since.map((f, i) => html`${i > 0 && ", "}<${Link}
 		href=${toGraph(s.graph, { epoch: String(f.epoch), shard: f.shard ? String(f.shard) : "" })}>${exact(f.epoch)}<//>${f.ok ? " ok" : " failed"}`)}.</p>`}`

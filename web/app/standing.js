@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
-import { Clock, Waiting, When } from "./parts.js"
+import { Clock, Doc, Waiting, When } from "./parts.js"
 import { bytes, count, exact, list, nothing, seconds, some, stamped } from "./format.js"
 
 const modes = {
@@ -78,7 +78,7 @@ export const Happened = ({ s }) => {
 				<button class="quiet" aria-label="Close" onClick=${() => set({ happened: "" })}>✕</button></span></div>
 		${got.trouble && html`<div class="notice bad" role="alert"><p>${got.trouble}</p></div>`}
 		${!got.value ? !got.trouble && html`<${Waiting} />` : items.length === 0 ? html`<p class="empty">Nothing has: no part of it was
-			restarted, and no update came, as far as that is kept (30 days).</p>` : html`
+			restarted, and no update came, as far as that is kept (30 days). <${Doc} to="operations#health">What can happen<//></p>` : html`
 		<ul class="letters">${items.map(e => html`<li key=${e.id}><details><summary><${Clock} at=${e.at} />
 			<span class="dim"> ${stamped(e.at).split(",").slice(0, 2).join(",")}</span>
 			${" "}<strong>${e.kind.replaceAll("_", " ")}</strong> <span class=${"badge " + (outcomes[e.outcome] ?? "idle")}>${e.outcome}</span>

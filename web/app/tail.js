@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { query, set, Link, toGraph } from "./route.js"
-import { Away, Clock } from "./parts.js"
+import { Away, Clock, Doc } from "./parts.js"
 import { atDaemon, brief, count, exact, some } from "./format.js"
 
 const most = 10000, mostBytes = 32 << 20 // of the rows that are there
@@ -95,7 +95,7 @@ const Followed = ({ s }) => {
 		<${Away} stream=${m.stream} />
 		${m.wrong.value && html`<p class="bad" role="alert">${m.wrong.value}</p>`}
 		${rows.length === 0 ? !m.wrong.value && m.stream.state.value.name === "live" && html`<p class="empty">${late.trim() ? "Nothing has come for which this is true." :
-			"Nothing has come yet: what the graph puts out from now on stands here."}</p>` :
+			"Nothing has come yet: what the graph puts out from now on stands here."} <${Doc} to="why#why-not">Why nothing may come<//></p>` :
 			html`<${Rows} rows=${rows} s=${s} held=${held != null} hold=${() => hold(shown(m.rows))} />`}
 		${rows.length >= most && html`<p class="dim">The newest ${exact(most)} are here.</p>`}
 	</section>`

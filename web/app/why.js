@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
-import { Waiting } from "./parts.js"
+import { Code, Waiting } from "./parts.js"
 import { brief, count, exact, seconds, some, stamped } from "./format.js"
 
 /** useWhy is why an epoch ran, asked for once; nothing where its id is "". */
@@ -84,7 +84,7 @@ export const WhyNot = ({ s }) => {
 
 const Reasons = ({ name, list, none, graph }) => html`<h3>${name}</h3>
 	${!list?.length ? html`<p class="dim">${none}</p>` : html`<ul class="reasons">${list.map(b => html`<li>
-		<span class="badge idle">${b.code.replaceAll("_", " ")}</span> ${b.detail}
+		<${Code} code=${b.code} /> ${b.detail}
 		${b.epochs > 0 && html` <span class="dim">${some(b.epochs, "epoch")}, the newest <${Link}
 			href=${toGraph(graph, { epoch: String(b.epoch), shard: b.shard ? String(b.shard) : "" })}>${exact(b.epoch)}<//></span>`}
 		${b.key != null && html` <span class="dim">key <code>${brief(b.key, 40)}</code></span>`}
