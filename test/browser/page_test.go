@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -194,8 +195,12 @@ func TestPage(t *testing.T) {
 	port, _ := run(t, graphd.Config{Declarations: demo(t)})
 	at := "http://localhost:" + port
 	text := axe(t)
+	all := widths
+	if os.Getenv("GRAPHD_SCREENSHOTS") != "" { // those who look at pictures look at large ones, too
+		all = append(slices.Clone(all), 2560)
+	}
 	for _, theme := range []string{"light", "dark"} {
-		for _, width := range widths {
+		for _, width := range all {
 			t.Run(fmt.Sprintf("%s %d", theme, width), func(t *testing.T) {
 				name := func(view string) string { return fmt.Sprintf("%s-%s-%d", view, theme, width) }
 				p := start(t).open(at + "/")

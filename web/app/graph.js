@@ -66,15 +66,17 @@ const Body = ({ m, s }) => {
 			${plan && chosen && html`<${Piece} id=${chosen} plan=${plan} s=${s} m=${m} firing=${firing.value} />`}
 		</section>
 		<div class="columns">
-			<div>
+			<div class="now">
 				<${Readiness} s=${s} m=${m} />
 				<${Books} s=${s} />
 				<${Outputs} s=${s} />
+			</div>
+			<div class="rests">
 				<${Promises} s=${s} />
 				<${Kept} s=${s} />
 				<${Watermarks} s=${s} />
 			</div>
-			<div>
+			<div class="times">
 				<${Timeline} m=${m} />
 			</div>
 		</div>
