@@ -229,7 +229,7 @@ func (p *Program) expressions() (all []*expression.Program) {
 	return all
 }
 
-// Emit are the expressions of emit along its fields, or the one that it is.
+// Emit are the expressions of emit along its fields, or the one that it is; nil for one that could not be read.
 func (p *Program) Emit() []*expression.Program {
 	if p.emitWhole != nil {
 		return []*expression.Program{p.emitWhole}
@@ -278,7 +278,7 @@ func (p *Program) canLend() bool {
 	if p.where == nil && p.emit == nil && p.emitWhole == nil && !p.looksOnly {
 		return false
 	}
-	for _, x := range slices.Concat(p.Emit(), p.arguments()) {
+	for _, x := range readable(slices.Concat(p.Emit(), p.arguments())) {
 		for _, r := range x.Reads() {
 			if r.Name == fold.NameEvent && len(r.Path) == 0 {
 				return false

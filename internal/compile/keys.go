@@ -73,8 +73,11 @@ type keying struct {
 	vars []string // that are read by what was written
 }
 
-// text is an expression that reads the event, as it was written.
+// text is an expression that reads the event, as it was written; "" of one that could not be read, which has been told.
 func (k *keying) text(x *expression.Program) string {
+	if x == nil {
+		return ""
+	}
 	for _, r := range x.Reads() {
 		switch {
 		case r.Name != fold.NameVars:
