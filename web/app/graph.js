@@ -198,8 +198,10 @@ const Promises = ({ s }) => html`<section aria-labelledby="promises">
 const Timeline = ({ m }) => {
 	const points = () => {
 		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
-		return [fs.map(f => Date.parse(f.at) / 1000), fs.map(f => f.ok ? Math.max(1, f.duration_us) / 1e6 : null),
+		const all = [fs.map(f => Date.parse(f.at) / 1000), fs.map(f => f.ok ? Math.max(1, f.duration_us) / 1e6 : null),
 			fs.map(f => f.ok ? null : Math.max(1, f.duration_us) / 1e6)]
+		if (fs.length === 1) for (const row of all) row.push(row === all[0] ? row[0] + 1 : null) // one alone would have a day for itself
+		return all
 	}
 	const pick = k => {
 		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
