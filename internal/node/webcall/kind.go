@@ -171,14 +171,16 @@ var (
 			c.Breaker = Breaker{Failures: 5, Open: 10 * time.Second}
 			decode.Object(d, v, "breaker", breakerFields, &c.Breaker)
 		}},
+		{Name: "retry", Beside: true, Also: []string{"retries"}},
 	}
 	cacheFields = []decode.Field[Cache]{
 		{Name: "key", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Cache) { c.Key = d.Expr(v) }},
-		{Name: "ttl", Need: true, Read: func(d *decode.Decoder, v decode.Value, c *Cache) { d.Duration(v, 1, &c.TTL) }},
+		{Name: "ttl", Alone: true, Need: true,
+			Read: func(d *decode.Decoder, v decode.Value, c *Cache) { d.Duration(v, 1, &c.TTL) }},
 		{Name: "max", Read: func(d *decode.Decoder, v decode.Value, c *Cache) { d.Count(v, 1, mostCached, &c.Max) }},
 	}
 	breakerFields = []decode.Field[Breaker]{
-		{Name: "failures", Read: func(d *decode.Decoder, v decode.Value, b *Breaker) {
+		{Name: "failures", Alone: true, Read: func(d *decode.Decoder, v decode.Value, b *Breaker) {
 			d.Count(v, 1, 1_000_000, &b.Failures)
 		}},
 		{Name: "open", Read: func(d *decode.Decoder, v decode.Value, b *Breaker) { d.Duration(v, 1, &b.Open) }},

@@ -14,7 +14,8 @@ import (
 // Kind describes the sink.
 func Kind() kind.Sink[sink.Sink] {
 	about := decode.NoFields("The graphs that follow the output, with a source of kind follow.")
-	declared := decode.NewKind("followers", about, defaults, decode.Nothing[Declared]("sink followers"))
+	declared := decode.NewKind("followers", about, defaults, decode.Nothing[Declared]("sink followers")).
+		Also("follow", "follower")
 	return kind.NewSink(declared, kind.Unchecked, kind.NothingOutside, kind.NoSink[Declared, sink.Sink])
 }
 

@@ -78,6 +78,7 @@ var (
 			d.Count(v, 1, mostConcurrency, &c.Concurrency)
 		}},
 		{Name: "key", Read: func(d *decode.Decoder, v decode.Value, c *Declared) { c.Key = d.Expr(v) }},
+		{Name: "retry", Beside: true, Also: []string{"retries"}},
 	}
 
 	//go:embed schema.json

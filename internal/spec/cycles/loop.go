@@ -34,11 +34,12 @@ type Loop struct {
 var onNoConvergences = decode.Words("discard", "commit", "fail")
 
 var loopFields = []decode.Field[Loop]{
-	{Name: "nodes", Need: true, Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Nodes = names(d, v) }},
+	{Name: "nodes", Need: true, Listed: true,
+		Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Nodes = names(d, v) }},
 	{Name: "max_iterations", Also: []string{"limit", "max"}, Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
 		d.Count(v, 1, maxIterations, &l.MaxIterations)
 	}},
-	{Name: "until", Also: []string{"condition"},
+	{Name: "until", Also: []string{"condition", "while"},
 		Read: func(d *decode.Decoder, v decode.Value, l *Loop) { l.Until = d.Expr(v) }},
 	{Name: "on_no_convergence", Read: func(d *decode.Decoder, v decode.Value, l *Loop) {
 		d.Pick(v, onNoConvergences, &l.OnNoConvergence)

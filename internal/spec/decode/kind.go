@@ -9,6 +9,7 @@ import (
 // configuration C. The zero Kind is none; make one with [NewKind].
 type Kind[C any] struct {
 	name     string
+	also     []string // what it is called elsewhere
 	schema   Schema
 	defaults func() C
 	read     func(d *Decoder, v Value) C // nil: known, not built yet
@@ -31,9 +32,15 @@ func LaterKind[C any](name, about, instead string) Kind[C] {
 	return Kind[C]{name: name, schema: Schema{about: about}, instead: instead}
 }
 
+// Also is the kind with names that it has elsewhere, for who writes one of these.
+func (k Kind[C]) Also(names ...string) Kind[C] {
+	k.also = names
+	return k
+}
+
 // As is a kind whose configuration is known only by what it answers.
 func As[I, C any](k Kind[C], as func(C) I) Kind[I] {
-	out := Kind[I]{name: k.name, schema: k.schema, defaults: func() I { return as(k.defaults()) }}
+	out := Kind[I]{name: k.name, also: k.also, schema: k.schema, defaults: func() I { return as(k.defaults()) }}
 	if k.read != nil {
 		out.read = func(d *Decoder, v Value) I { return as(k.read(d, v)) }
 	}
@@ -54,7 +61,7 @@ func (k Kind[C]) Default() C { return k.defaults() }
 
 // KindField is the kind as a field of a mapping that names it.
 func KindField[C, T any](k Kind[C], set func(into *T, name Value, c C)) Field[T] {
-	f := Field[T]{Name: k.name, Instead: k.instead}
+	f := Field[T]{Name: k.name, Also: k.also, Instead: k.instead}
 	if k.read != nil {
 		f.Read = func(d *Decoder, v Value, into *T) { set(into, v, k.read(d, v)) }
 	}

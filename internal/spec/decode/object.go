@@ -23,8 +23,10 @@ type Field[T any] struct {
 	Instead string
 	// Also are the names that it has elsewhere, for who writes one of these.
 	Also []string
-	// Alone says that it is what somebody means who writes a bare value in place of the mapping.
-	Alone bool
+	// Alone says that it is what somebody means who writes a bare value in place of the mapping, Listed a list.
+	Alone, Listed bool
+	// Beside says that it is a field of another mapping, which some look for in this one.
+	Beside bool
 }
 
 // FieldSet is a field table without its type.
@@ -38,7 +40,9 @@ type FieldSet struct {
 func SetOf[T any](fields []Field[T]) FieldSet {
 	var s FieldSet
 	for _, f := range fields {
-		s.Names = append(s.Names, f.Name)
+		if !f.Beside {
+			s.Names = append(s.Names, f.Name)
+		}
 		if f.Read != nil {
 			s.Built = append(s.Built, f.Name)
 		}
@@ -70,7 +74,7 @@ func Object[T any](d *Decoder, v Value, where string, fields []Field[T], into *T
 		return nil, false
 	}
 	find := func(name string) int {
-		return slices.IndexFunc(fields, func(f Field[T]) bool { return f.Name == name })
+		return slices.IndexFunc(fields, func(f Field[T]) bool { return f.Name == name && !f.Beside })
 	}
 	got = make(Given)
 	meant := make(map[string]bool) // by those that there are not
@@ -102,8 +106,22 @@ func Object[T any](d *Decoder, v Value, where string, fields []Field[T], into *T
 
 // alone is the mapping that a bare value stands for, "" when nobody knows.
 func alone[T any](v Value, fields []Field[T]) string {
-	i := slices.IndexFunc(fields, func(f Field[T]) bool { return f.Alone })
 	text := v.node.Value
+	i := slices.IndexFunc(fields, func(f Field[T]) bool { return f.Alone })
+	if list := v.node; list.Kind == yaml.SequenceNode && len(list.Content) > 0 {
+		i = slices.IndexFunc(fields, func(f Field[T]) bool { return f.Listed })
+		var items []string
+		for _, item := range list.Content {
+			if item.Kind != yaml.ScalarNode || strings.ContainsAny(item.Value, "${},[]\n") {
+				return ""
+			}
+			items = append(items, item.Value)
+		}
+		if text = "[" + strings.Join(items, ", ") + "]"; i < 0 || len(text) > 64 {
+			return ""
+		}
+		return "{ " + fields[i].Name + ": " + text + " }"
+	}
 	if i < 0 || !v.IsScalar() || v.node.Tag == "!!null" || text == "" || len(text) > 64 ||
 		strings.ContainsAny(text, "${},\n") {
 		return ""
@@ -127,10 +145,14 @@ func (d *Decoder) MissingEither(v Value, name, other, where string) {
 func (d *Decoder) unknownField(v Value, where string, set FieldSet) (meant string) {
 	name := v.key.Value
 	meant = cmp.Or(set.Also[name], d.finder.Nearest(name, set.Names))
-	if others := places(d.mappings, name); meant == "" && len(others) > 0 {
+	it, elsewhere := "a field", name
+	if meant != "" && !slices.Contains(set.Names, meant) { // it is beside the mapping
+		it, elsewhere, meant = "the field "+meant, meant, ""
+	}
+	if others := places(d.mappings, elsewhere); meant == "" && len(others) > 0 {
 		d.Report(v.Name(), CodeUnknownField, "",
-			"%s has no field %s, it is a field of %s; move it there",
-			where, document.Quote(name), strings.Join(others, ", "))
+			"%s has no field %s, it is %s of %s; move it there",
+			where, document.Quote(name), it, strings.Join(others, ", "))
 		return ""
 	}
 	if len(set.Names) == 0 {

@@ -49,7 +49,7 @@ func (d *Decoder) NameOf(v Value, what string) string {
 // of says where the name of the graph and that of the part go.
 func PartOfGraph[T any](part string, of func(to *T) (graph, part *string)) []Field[T] {
 	return []Field[T]{
-		{Name: "name", Also: []string{"graph"}, Need: true, Read: func(d *Decoder, v Value, to *T) {
+		{Name: "name", Alone: true, Also: []string{"graph"}, Need: true, Read: func(d *Decoder, v Value, to *T) {
 			graph, _ := of(to)
 			*graph = d.NameOf(v, "graph")
 		}},

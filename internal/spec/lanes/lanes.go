@@ -100,7 +100,7 @@ var (
 	}
 
 	rateFields = []decode.Field[Lane]{
-		{Name: "period", Also: []string{"every", "interval", "period_ms"}, Read: readPeriod},
+		{Name: "period", Alone: true, Also: []string{"every", "interval", "period_ms"}, Read: readPeriod},
 		{Name: "hz", Also: []string{"rate", "frequency"}, Read: readRate},
 		{Name: "overrun_policy", Also: []string{"overrun", "on_overrun"},
 			Read: func(d *decode.Decoder, v decode.Value, l *Lane) {

@@ -23,9 +23,8 @@ func Default() Policy { return Policy{Base: 50 * time.Millisecond, Max: 10 * tim
 // Fields are how a policy is read.
 func Fields() []decode.Field[Policy] {
 	return []decode.Field[Policy]{
-		{Name: "attempts", Read: func(d *decode.Decoder, v decode.Value, p *Policy) {
-			d.Count(v, 1, math.MaxInt32, &p.Attempts)
-		}},
+		{Name: "attempts", Alone: true, Also: []string{"retries", "max_attempts", "count"},
+			Read: func(d *decode.Decoder, v decode.Value, p *Policy) { d.Count(v, 1, math.MaxInt32, &p.Attempts) }},
 		{Name: "base", Read: func(d *decode.Decoder, v decode.Value, p *Policy) { d.Duration(v, 1, &p.Base) }},
 		{Name: "max", Read: func(d *decode.Decoder, v decode.Value, p *Policy) { d.Duration(v, 1, &p.Max) }},
 	}
