@@ -105,9 +105,10 @@ type (
 	WhyNode = api.WhyNode
 	// WhyOutput is what an output gave, and where that is.
 	WhyOutput = api.WhyOutput
-	// KeyPage is a part of the keys of a graph, and KeyRow one of them.
+	// KeyPage is a part of the keys of a graph.
 	KeyPage = api.KeyPage
-	KeyRow  = api.KeyRow
+	// KeyRow is a key in a list.
+	KeyRow = api.KeyRow
 	// KeyQuery pages through the keys of a graph.
 	KeyQuery = api.KeyQuery
 	// WhyNot is why nothing comes.
