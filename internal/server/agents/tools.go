@@ -90,8 +90,7 @@ func reading() list {
 		of(ofShown, aText, "after", "the next of the answer before, to go on from there"))
 	graphs.shape, graphs.usual, graphs.most = standing, 50, 200
 	text := get("get_declaration", "Declaration", "The declaration of a graph as it was applied, or that of an "+
-		"earlier "+
-		"revision.", onGraph, graph)
+		"earlier revision.", onGraph, graph)
 	text.accepts = "application/yaml"
 	earlier := get("get_revision", "Revision", "The declaration of an earlier revision, which list_revisions lists.",
 		onGraph+"/revisions/{revision}", graph,
@@ -99,8 +98,7 @@ func reading() list {
 	earlier.accepts = text.accepts
 	valid := &tool{name: "validate_declaration", title: "Check a declaration", needs: access.Author,
 		about: "Check a declaration as the daemon would when it is applied, and change nothing: every mistake with " +
-			"its " +
-			"line, code and advice, or the plan, and what would change in the graph of that name if there is one.",
+			"its line, code and advice, or the plan, and what would change in the graph of that name if there is one.",
 		method: http.MethodPut, path: onGraph, fixed: map[string]string{"dry_run": "1"},
 		args: []arg{graph, declaration, set}}
 	try := &tool{name: "test_declaration", title: "Test a declaration", needs: access.Author,
@@ -115,8 +113,7 @@ func reading() list {
 		get("describe_graph", "A graph", "How a graph stands: health and its reason, what the next epoch waits for, "+
 			"inputs, outputs, counters, guarantees, checkpoints, cost.", onGraph, graph, shard),
 		get("why", "Why an epoch ran", "Why an epoch ran: what caused it, what it read, what was computed or cut "+
-			"off, and "+
-			"what has become of what it put out. Without a choice it is the newest epoch.", onGraph+"/why", graph,
+			"off, and what has become of what it put out. Without a choice it is the newest epoch.", onGraph+"/why", graph,
 			epoch,
 			shard, of(inQuery, aText, "firing_id", "id that came with an output's value"), key),
 		get("why_not", "Why nothing comes", "Why nothing comes: what stands in the way now, why the newest epochs put "+
