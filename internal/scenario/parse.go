@@ -6,10 +6,13 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/node/webcall"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -115,8 +118,18 @@ type parser struct {
 	mistakes []error
 }
 
+// So many mistakes are told, each with so many bytes.
+const maxMistakes, maxText = 1000, 500
+
 func (p *parser) bad(n *yaml.Node, format string, args ...any) {
-	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, fmt.Sprintf(format, args...)})
+	if len(p.mistakes) >= maxMistakes {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, text})
 }
 
 // Parse reads a test document. The error joins a *Mistake for everything wrong.
@@ -130,9 +143,9 @@ func Parse(data []byte, file string) (*Document, error) {
 	if len(root.Content) != 1 {
 		return nil, &Mistake{file, 1, "the document is empty; it needs graph and cases"}
 	}
-	if values(&root, map[*yaml.Node]int{}) > maxValues {
-		return nil, &Mistake{file, 1, fmt.Sprintf("with its aliases the document has more than %d values: "+
-			"write fewer, or several documents", maxValues)}
+	if of := sizeOf(&root, map[*yaml.Node]size{}); of.values > maxValues || of.bytes > maxBytes+len(data) {
+		return nil, &Mistake{file, 1, fmt.Sprintf("with its aliases the document has more than %d values, or %d MiB: "+
+			"write fewer, or several documents", maxValues, maxBytes>>20)}
 	}
 	lax := false
 	p.fields(root.Content[0], map[string]func(*yaml.Node){
@@ -164,24 +177,32 @@ func unreadable(file string, err error) error {
 	return m
 }
 
-// maxValues bounds what a few lines of aliases could make of themselves.
-const maxValues = 1_000_000
+// What a few lines of aliases could make of themselves is bounded.
+const (
+	maxValues = 1_000_000
+	maxBytes  = 16 << 20 // beside those of the document itself
+)
 
-// values counts those of a node, as often as aliases name them. One that is within itself has too many.
-func values(n *yaml.Node, known map[*yaml.Node]int) int {
-	if count, ok := known[n]; ok {
-		return count
+// size is how much a node is, counted as often as aliases name what is in it.
+type size struct{ values, bytes int }
+
+// sizeOf is the size of a node. One that is within itself has too many values.
+func sizeOf(n *yaml.Node, known map[*yaml.Node]size) size {
+	if of, ok := known[n]; ok {
+		return of
 	}
-	known[n] = maxValues + 1 // until it is known: who meets it now is within it
-	count := 1
+	known[n] = size{values: maxValues + 1} // until it is known: who meets it now is within it
+	of := size{1, len(n.Value)}
+	within := n.Content
 	if n.Alias != nil {
-		count = values(n.Alias, known)
+		within = []*yaml.Node{n.Alias}
 	}
-	for _, inner := range n.Content {
-		count = min(count+values(inner, known), maxValues+1)
+	for _, inner := range within {
+		more := sizeOf(inner, known)
+		of = size{min(of.values+more.values, maxValues+1), min(of.bytes+more.bytes, 1<<40)}
 	}
-	known[n] = count
-	return count
+	known[n] = of
+	return of
 }
 
 // fields reads a mapping; each key has its reader.
@@ -193,7 +214,8 @@ func (p *parser) fields(n *yaml.Node, known map[string]func(*yaml.Node)) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		read, ok := known[n.Content[i].Value]
 		if !ok {
-			p.bad(n.Content[i], "%q is not known here", n.Content[i].Value)
+			p.bad(n.Content[i], "%q is not known here; known are %s", n.Content[i].Value,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 			continue
 		}
 		read(n.Content[i+1])
@@ -266,8 +288,9 @@ func (p *parser) answers(n *yaml.Node) []Answer {
 				}
 			},
 			"error": func(v *yaml.Node) {
-				if a.Error = v.Value; a.Error == "" {
-					p.bad(v, "error is a code, such as call_timeout")
+				if a.Error = v.Value; !slices.Contains(webcall.Failures, a.Error) {
+					p.bad(v, "error is one of %s, not %q; of an answer with another status write status",
+						strings.Join(webcall.Failures, ", "), v.Value)
 				}
 			},
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -79,9 +80,29 @@ type player struct {
 	told losses
 }
 
+// Of one case so many failures are told, and of a value so many bytes: what is wrong may be all that there is.
+const (
+	maxFailures = 200
+	maxShown    = 4 << 10
+)
+
 func (p *player) fail(line int, format string, args ...any) {
+	if len(p.failures) == maxFailures {
+		format, args = "and more than these, which are not told", nil
+	} else if len(p.failures) > maxFailures {
+		return
+	}
 	p.failures = append(p.failures, fmt.Sprintf("%s:%d: ", p.file, line)+fmt.Sprintf(format, args...))
 	p.at = append(p.at, line)
+}
+
+// shown is a value as a failure has it.
+func shown(v boundary.Value) string {
+	text := v.String()
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }
 
 // before is what the clock says before a case begins: nothing, where events have times.
@@ -237,14 +258,17 @@ func (p *player) expectOutput(line int, want *ExpectOutput) {
 		got := p.seen[i]
 		p.seen[i] = nil
 		for k := range max(len(got), len(want.Values)) {
+			if len(p.failures) > maxFailures || p.g.Interrupt() != nil {
+				return
+			}
 			switch {
 			case k >= len(got):
-				p.fail(line, "output %s: value %d is missing: expected %s", want.Name, k+1, want.Values[k])
+				p.fail(line, "output %s: value %d is missing: expected %s", want.Name, k+1, shown(want.Values[k]))
 			case k >= len(want.Values):
-				p.fail(line, "output %s: value %d was not expected: %s", want.Name, k+1, got[k])
+				p.fail(line, "output %s: value %d was not expected: %s", want.Name, k+1, shown(got[k]))
 			default:
 				if diff := differ(got[k], want.Values[k], ""); diff != "" {
-					p.fail(line, "output %s: value %d: %s (got %s)", want.Name, k+1, diff, got[k])
+					p.fail(line, "output %s: value %d: %s (got %s)", want.Name, k+1, diff, shown(got[k]))
 				}
 			}
 		}
@@ -288,11 +312,11 @@ func differ(got, want boundary.Value, path string) string {
 			if math.Abs(g-w) <= tolerance*max(1, math.Abs(w)) {
 				return ""
 			}
-			return fmt.Sprintf("%sis %s, expected %s", at(), got, want)
+			return fmt.Sprintf("%sis %s, expected %s", at(), shown(got), shown(want))
 		}
 	}
 	if boundary.Equal(got, want) || got.Kind() == boundary.KindTime && got.String() == want.String() {
 		return ""
 	}
-	return fmt.Sprintf("%sis %s, expected %s", at(), got, want)
+	return fmt.Sprintf("%sis %s, expected %s", at(), shown(got), shown(want))
 }

@@ -59,7 +59,7 @@ func (to *route) byOwner() bool {
 	case !graphs:
 		return false
 	case to.method == http.MethodGet:
-		return rest == "" || rest == "/state" || strings.HasPrefix(rest, "/accumulators")
+		return rest == "" || rest == "/state" || rest == "/keys" || strings.HasPrefix(rest, "/accumulators")
 	}
 	return to.method == http.MethodPost && rest != "/rollback" && rest != "/test"
 }

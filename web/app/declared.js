@@ -31,7 +31,9 @@ export const Declared = ({ s }) => {
 	const now = useAsked(open, signal => ask("GET", revisionPath(s.graph, s.revision), { signal }), `${s.graph} ${s.revision}`)
 	const then = useAsked(open && chosen !== String(s.revision), signal => ask("GET", revisionPath(s.graph, chosen), { signal }),
 		`${s.graph} ${chosen}`)
-	const [back, goBack] = useState(null)
+	const [back, goBack] = useState(null), ran = useRef() // what ran last, while the newest is asked for
+	if (now.value) ran.current = { graph: s.graph, revision: s.revision, text: now.value.declaration }
+	const base = ran.current?.graph === s.graph ? ran.current : null
 	if (!open) return html`<section aria-labelledby="declared"><div class="bar"><h2 id="declared">Declaration</h2>
 		<button onClick=${() => set({ declared: "1" })}>Show revision ${exact(s.revision)}</button></div></section>`
 	const trouble = all.trouble ?? now.trouble ?? then.trouble, other = chosen !== String(s.revision)
@@ -52,11 +54,11 @@ export const Declared = ({ s }) => {
 			${may("author") && html`<button onClick=${() => goBack(chosen)}>Go back to revision ${chosen} …</button>`}</div>
 			${back === chosen && html`<${Back} key=${chosen} s=${s} revision=${Number(chosen)} end=${() => goBack(null)} />`}
 			${then.value && now.value && html`<${Compared} before=${then.value.declaration} after=${now.value.declaration} />`}` :
-		now.value && (query("edit") === "1" ? html`<${Editor} key=${s.graph} graph=${s.graph} revision=${s.revision}
-			text=${now.value.declaration} />` : html`<div class="bar"><h3>Revision ${exact(s.revision)}, which runs</h3>
+		query("edit") === "1" ? base && html`<${Editor} key=${s.graph} graph=${s.graph} revision=${base.revision}
+			text=${base.text} />` : now.value && html`<div class="bar"><h3>Revision ${exact(s.revision)}, which runs</h3>
 			${may("author") ? html`<button onClick=${() => set({ edit: "1" })}>Edit …</button>` :
 			html`<p class="refused">You may not change it. ${whyNot("author")}.</p>`}</div>
-			<pre class="value text" tabindex="0" role="group" aria-label="The declaration">${now.value.declaration}</pre>`)}
+			<pre class="value text" tabindex="0" role="group" aria-label="The declaration">${now.value.declaration}</pre>`}
 	</section>`
 }
 

@@ -1,9 +1,9 @@
 // Declarations are written here. What the daemon says of a text stands in it as one types, what it would change before it
 // is applied, and tests run beside.
-import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
+import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { go, set, to, toGraph } from "./route.js"
-import { whyNot } from "./who.js"
+import { who, whyNot } from "./who.js"
 import { Top } from "./parts.js"
 import { Compared } from "./compared.js"
 import { options } from "./complete.js"
@@ -12,13 +12,15 @@ import { exact, list, some } from "./format.js"
 const pause = 400 // milliseconds in which nothing is typed, before the daemon is asked
 
 /** nameOf is the graph that a text declares, "" while it declares none. */
-const nameOf = text => /^[\s{]*["']?graph["']?\s*:\s*["']?([a-z][a-z0-9_]{0,63})/m.exec(text)?.[1] ?? ""
+const nameOf = text => /^(?:graph|[\s{]*["']graph["'])\s*:\s*["']?([a-z][a-z0-9_]{0,63})/m.exec(text)?.[1] ?? ""
 
 const send = (graph, text, dry, match, signal) => ask("PUT", graphPath(graph, dry ? "?dry_run=1" : ""), { body: text, signal,
 	headers: { "Content-Type": "application/yaml", ...match } })
 
-/** drafts are what is being written, by graph, so that it is still there when one comes back to it. */
+/** drafts are what is being written, by who writes it and graph, so that it is still there when one comes back to it. */
 const drafts = new Map()
+
+const draftOf = graph => JSON.stringify([who.value?.tenant, who.value?.subject, graph ?? ""])
 
 /** useChecked is what the daemon says of a text: its mistakes, or what applying it would change. */
 const useChecked = (graph, text, off) => {
@@ -120,19 +122,21 @@ const Said = ({ id, found, in: field }) => {
 
 /** Tests are run beside a declaration, and kept with its draft. */
 const Tests = ({ graph, text, tests, change }) => {
-	const [is, put] = useState({})
+	const [said, put] = useState({})
 	const run = async () => {
-		put({ busy: true })
+		const of = { text, tests }
+		put({ of, busy: true })
 		try {
-			put({ got: await ask("POST", graphPath(graph, "/test"), { body: JSON.stringify({ declaration: text, tests }) }) })
+			put({ of, got: await ask("POST", graphPath(graph, "/test"), { body: JSON.stringify({ declaration: text, tests }) }) })
 		} catch (no) {
-			put({ no })
+			put({ of, no })
 		}
 	}
+	const is = said.busy || said.of?.text === text && said.of?.tests === tests ? said : {} // of other texts it says nothing
 	const errors = is.no?.code === "tests_invalid" ? is.no.problem.errors : []
 	const found = [...errors, ...(is.got?.cases ?? []).flatMap(c => c.failures)]
 	return html`<h3>Tests</h3>
-		<${Code} id="tests" label="Tests of the declaration" value=${tests} change=${t => { put({}); change(t) }} found=${found} />
+		<${Code} id="tests" label="Tests of the declaration" value=${tests} change=${change} found=${found} />
 		<p class="actions"><button disabled=${is.busy || whyNot("author") !== ""} onClick=${run}>Run the tests</button></p>
 		<div role="status" class="ran">${is.busy && html`<p>They run …</p>`}
 			${is.got && html`<p class=${is.got.failed ? "bad" : "good"}>${some(is.got.passed, "case has passed", "cases have passed")}${
@@ -156,18 +160,27 @@ const Would = ({ would, before, text }) => {
 
 /** Editor has a declaration written: that of a graph at a revision, or of one that is to be made. */
 export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
-	const kept = drafts.get(graph ?? "")
+	const id = useRef(draftOf(graph)).current, kept = drafts.get(id)
 	const [text, write] = useState(kept?.text ?? first), [tests, writeTests] = useState(kept?.tests ?? firstTests ?? `graph: ${graph}\ncases:\n  - name: \n    steps:\n`)
 	const [is, put] = useState({}), [, read] = useState(0)
 	const from = useRef(kept?.from ?? { revision, text: first }), refused = whyNot("author")
 	const name = graph ?? (nameOf(text) || "new_graph"), checked = useChecked(name, text, refused !== "")
-	const changed = useMemo(() => text !== from.current.text, [text])
+	const changed = text !== from.current.text, began = useRef(firstTests ?? tests).current
+	const behind = graph && !is.busy && revision > from.current.revision
 	useEffect(() => {
 		if (!schema) ask("GET", "/page/graph.schema.json").then(s => { schema = s; read(1) }, () => {}) // without it nothing is offered
 	}, [])
-	useEffect(() => { drafts.set(graph ?? "", { text, tests, from: from.current }) }, [text, tests])
+	useEffect(() => {
+		if (changed || tests !== began) drafts.set(id, { text, tests, from: from.current })
+		else drafts.delete(id)
+	})
+	useEffect(() => { // somebody else has changed what nothing was written on here
+		if (!behind || changed) return
+		from.current = { revision, text: first }
+		write(first)
+	}, [behind, changed])
 	const end = () => {
-		drafts.delete(graph ?? "")
+		drafts.delete(id)
 		if (graph) set({ edit: "" })
 		else go(to("/"))
 	}
@@ -175,8 +188,8 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 		put({ busy: true })
 		try {
 			const did = await send(name, text, false, graph ? { "If-Match": `"${from.current.revision}"` } : {})
-			drafts.delete(graph ?? "")
 			if (!graph) {
+				drafts.delete(id)
 				go(toGraph(name))
 				return
 			}
@@ -187,7 +200,7 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 		}
 	}
 	const exists = !graph && checked.would && !checked.would.created && !checked.late
-	const off = is.busy || refused !== "" || checked.late || !checked.would || !changed && graph || exists
+	const off = is.busy || refused !== "" || checked.late || !checked.would || !changed && graph || exists || behind
 	return html`<div class="editor"><${Code} id="declaration" label="Declaration" completes value=${text} found=${checked.found}
 			change=${t => { put({}); write(t) }} />
 		<div role="status" class="checked">${refused ? "" : checked.late ? html`<p class="dim">The daemon looks at it …</p>` : checked.found.length > 0 ?
@@ -196,6 +209,11 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 		${exists && html`<p class="bad" role="alert">There is a graph ${name}: give this one another name, or change that one on its page.</p>`}
 		<${Said} id="declaration-said" found=${checked.found} in="declaration" />
 		${checked.would && !checked.late && html`<h3>What applying it does</h3><${Would} would=${checked.would} before=${graph && from.current.text} text=${text} />`}
+		${behind && html`<div class="notice warn" role="status"><p>This was written when revision ${exact(from.current.revision)} ran, and now revision ${
+			exact(revision)} does: it can be applied once it is held against that. <button onClick=${() => {
+				from.current = { revision, text: first }
+				read(n => n + 1)
+			}}>Hold it against revision ${exact(revision)}</button></p></div>`}
 		${refused && html`<p class="refused">${refused}.</p>`}
 		<p class="actions"><button class="main" disabled=${off} onClick=${apply}>Apply</button>${" "}
 			<button onClick=${end}>${is.did ? "Close" : "Discard"}</button></p>

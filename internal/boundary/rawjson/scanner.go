@@ -253,7 +253,7 @@ func (sc *Scanner) nested(i int) int {
 func (sc *Scanner) open(i int) int {
 	if len(sc.frames) >= sc.maxDepth {
 		return sc.Fail(CodeTooDeep, i, fmt.Sprintf(
-			"lists and objects are nested deeper than %d; flatten the document or raise the limit", sc.maxDepth))
+			"lists and objects are nested deeper than %d; flatten the document", sc.maxDepth))
 	}
 	sc.enter(sc.s[i] + 2) // in ASCII the closing bracket is two after the opening one
 	return sc.Space(i + 1)

@@ -31,6 +31,11 @@ const (
 	CodeNoAnswer  = "no_answer" // in a test that does not say what is answered
 )
 
+// Failures are the codes of what can become of a call, as a test gives them.
+var Failures = []string{
+	CodeTimeout, CodeFailed, CodeDenied, CodeOpen, CodeTooLarge, CodeNotText, CodeInvalid, CodeBadTarget,
+}
+
 // call evaluates a node.
 type call struct {
 	cfg      Declared

@@ -1,11 +1,9 @@
 // Package agents serves /mcp: the tools by which agents look at graphs and, where the daemon lets them, steer them,
-// over
-// the Model Context Protocol.
+// over the Model Context Protocol.
 //
 // A tool is a route of the REST API under another name: a call becomes a request to the daemon's own router, with the
-// credentials of the one that it came with. So who may do what, quotas, rates, the audit and what is refused are
-// those of
-// REST, and nothing is decided here but which tools there are and how much of an answer an agent is given.
+// credentials of the one that it came with. So who may do what, quotas, rates, the audit and what is refused are those
+// of REST, and nothing is decided here but which tools there are and how much of an answer an agent is given.
 //
 // Start at [New] and [Service.Answer]; tools.go lists the tools, call.go makes requests of calls.
 package agents
@@ -163,7 +161,7 @@ func (s *Service) listed(next mcp.MethodHandler) mcp.MethodHandler {
 			return result, err
 		}
 		all, narrowed := tools(), *list
-		narrowed.Tools = nil
+		narrowed.Tools = []*mcp.Tool{} // a list, of none too
 		for _, t := range list.Tools {
 			if of := all.find(t.Name); by.who.May(of.needs) && (s.cfg.Mode == Write || !of.changes) {
 				narrowed.Tools = append(narrowed.Tools, t)

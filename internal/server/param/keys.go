@@ -8,8 +8,8 @@ import (
 	"github.com/graphd/graphd/internal/server/wire"
 )
 
-// MaxKeyCursor bounds a cursor over keys, which holds one: as it is written, and that in letters for URLs.
-const MaxKeyCursor = 4 << 10
+// MaxKeyCursor bounds a cursor over keys, which holds one: as JSON, where one letter may be six, and that for URLs.
+const MaxKeyCursor = 12 << 10
 
 // Keys is the query of …/keys: ?search=, ?sort=, ?limit= and ?before=.
 func Keys(r *http.Request) (q api.KeyQuery, err error) {
