@@ -24,8 +24,7 @@ type running struct {
 	began time.Time
 	took  atomic.Int64 // how long it was until the first event came, in nanoseconds; 0 before
 	asked time.Time    // when it was first asked to begin again; zero before
-	timer *time.Timer  // has it begin again; nil while nobody needs it to
-	needs int          // how many need it to
+	timer *time.Timer  // has it begin again; nil before it was asked to
 }
 
 // beginAgain has the source begin again soon, for those that take part by then. r.mu is held.
@@ -34,7 +33,6 @@ func (r *Reader) beginAgain() {
 	if run == nil {
 		return // it is about to begin
 	}
-	run.needs++
 	now := time.Now()
 	quiet, together := run.wait()
 	if run.timer == nil {
@@ -43,15 +41,6 @@ func (r *Reader) beginAgain() {
 		return
 	}
 	run.timer.Reset(min(quiet, max(run.asked.Add(together).Sub(now), 0)))
-}
-
-// met says that one for whom the source was to begin again needs it no more.
-func (r *Reader) met(run *running) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if run.needs--; run.needs == 0 {
-		run.end()
-	}
 }
 
 // wait is how long others are waited for before the source begins again, after the last and after the first that has
@@ -75,7 +64,7 @@ func (run *running) has() {
 func (r *Reader) due(run *running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.run != run || run.needs == 0 {
+	if r.run != run {
 		return
 	}
 	if left := time.Until(run.began.Add(opening)); left > 0 && run.took.Load() == 0 {
@@ -89,6 +78,5 @@ func (r *Reader) due(run *running) {
 func (run *running) end() {
 	if run.timer != nil {
 		run.timer.Stop()
-		run.timer = nil
 	}
 }

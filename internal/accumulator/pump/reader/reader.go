@@ -28,7 +28,6 @@ type Reader struct {
 
 	mu      sync.Mutex
 	members []*member // who takes part
-	come    []*member // those of them whom the run of the source does not know
 	stop    func()    // ends the goroutine; nil before the first
 	run     *running  // the run of the source; nil while none does
 	done    chan struct{}
@@ -137,11 +136,11 @@ func poke(c chan struct{}) {
 	}
 }
 
-// enter has a member take part: from what was read lately, or the source begins again.
+// enter has a member take part: the source begins again.
 func (r *Reader) enter(m *member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.members, r.come = append(r.members, m), append(r.come, m)
+	r.members = append(r.members, m)
 	if len(r.members) > 1 {
 		r.beginAgain()
 		return

@@ -24,10 +24,6 @@ type session struct {
 	within  []context.Context // by member: while it and the session last
 	ctx     context.Context   // while the session lasts
 
-	leave  []func() // by member: lets its context go
-	recent recent   // empty where it is not kept
-	said   told
-
 	ends  []boundary.Position // of the streams of the load that is given
 	looks int64               // begun so far
 	asked []int64             // by member: what the last of them answers
@@ -49,15 +45,13 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader, source accumu
 		lasts.Last()
 	}
 	r.mu.Lock()
-	s.members, r.come = slices.Clone(r.members), nil
+	s.members = slices.Clone(r.members)
 	r.source, r.run = source, &running{stop: stop, began: time.Now()}
 	s.run = r.run
 	r.mu.Unlock()
 	if err == nil && len(s.members) > 0 {
 		at, together := s.begin(source)
-		s.recent.from = at.clone()
 		err = s.read(ctx, source, at.positions())
-		s.recent.clear()
 		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !together {
 			err = errAlone // whose position it is, each finds out for itself
 		}
@@ -134,34 +128,17 @@ func (s *session) read(ctx context.Context, source accumulator.Source, from []bo
 	s.ctx = ctx
 	s.loader.Gate.Tell(s.held)
 	for _, m := range s.members {
-		s.open(m)
+		giving, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(m.ctx, cancel)()
+		s.within = append(s.within, giving)
 	}
-	defer func() {
-		for _, leave := range s.leave {
-			leave()
-		}
-	}()
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = &accumulator.PanicError{Value: caught, Stack: debug.Stack()}
 		}
 	}()
 	return source.Run(ctx, from, s)
-}
-
-// take has a member take part that the session has not begun with.
-func (s *session) take(m *member) (i int) {
-	s.members, s.asked = append(s.members, m), append(s.asked, 0)
-	s.open(m)
-	return len(s.members) - 1
-}
-
-// open makes the context of a member.
-func (s *session) open(m *member) {
-	giving, cancel := context.WithCancel(s.ctx)
-	stop := context.AfterFunc(m.ctx, cancel)
-	s.within = append(s.within, giving)
-	s.leave = append(s.leave, func() { stop(); cancel() })
 }
 
 // each does something with all who still take part.
@@ -196,24 +173,21 @@ func (s *session) Advance(_ context.Context, pos boundary.Position) error {
 
 // give hands a load to all members.
 func (s *session) give(d *pump.Load) (err error) {
-	if err := s.admit(); err != nil {
-		return err
-	}
 	events := d.Events()
 	if err := s.hold(events); err != nil {
 		return err
 	}
-	s.ends = endsOf(events, s.ends[:0])
+	s.ends = s.ends[:0]
+	for i := range events {
+		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
+			s.ends = append(s.ends, events[i].Pos)
+		}
+	}
 	s.each(func(i int, m *member) {
 		if err == nil && m.reads(events[0].Pos.Stream) {
 			err = s.giveTo(i, m, d)
 		}
 	})
-	if err == nil && s.keeps() {
-		s.recent.add(d)
-	} else {
-		s.recent.clear()
-	}
 	return err
 }
 
@@ -276,16 +250,6 @@ func (s *session) giveTo(i int, m *member, d *pump.Load) error {
 	return nil
 }
 
-// endsOf appends where the streams of a load's events end.
-func endsOf(events []boundary.Event, ends []boundary.Position) []boundary.Position {
-	for i := range events {
-		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
-			ends = append(ends, events[i].Pos)
-		}
-	}
-	return ends
-}
-
 // past is how many of a load's events a member is past; known is false where that cannot be said. It is asked twice of
 // one load while the reader is held.
 func (s *session) past(m *member, events []boundary.Event) (n int, known bool) {
@@ -319,19 +283,16 @@ func (s *session) starved() bool {
 
 // Health implements [accumulator.Out].
 func (s *session) Health(h accumulator.Health, detail string) {
-	s.said.health, s.said.code, s.said.detail = h, "", detail
 	s.each(func(_ int, m *member) { m.out.Health(h, detail) })
 }
 
 // Trouble implements [accumulator.Troubled].
 func (s *session) Trouble(code, detail string) {
-	s.said.code, s.said.detail = code, detail
 	s.each(func(_ int, m *member) { accumulator.Trouble(m.out, code, detail) })
 }
 
 // CaughtUp implements [accumulator.Pace].
 func (s *session) CaughtUp(stream string, caughtUp bool) {
-	s.said.caughtUp(stream, caughtUp)
 	s.each(func(_ int, m *member) {
 		if m.reads(stream) {
 			m.caughtUp(stream, caughtUp)
