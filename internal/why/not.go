@@ -33,6 +33,7 @@ const (
 	CodeRejected     = "rejected"
 	CodeDeadLettered = "dead_lettered"
 	healthCode       = "graph_" // then the health
+	staleCode        = "stale"  // of a graph one of whose outputs has given nothing for too long
 )
 
 // Not says why nothing comes: of how the graph stands, and of what its shards have seen.
@@ -95,6 +96,9 @@ func (n *asked) matters(input string) bool { return n.rests == nil || slices.Con
 // health is what the graph says of itself.
 func (n *asked) health() {
 	s, name := n.sum, n.p.name
+	if s.HealthReason != nil && s.HealthReason.Code == staleCode {
+		return // that is what is asked about
+	}
 	if s.HealthReason != nil || s.Health != "live" && s.Health != "degraded" {
 		b := api.Because{Code: healthCode + s.Health, Detail: "the graph is " + s.Health,
 			Do: "graphd describe " + name + " says more"}
@@ -325,6 +329,12 @@ func (n *asked) nothing(all []Seen) {
 		b.Detail += fmt.Sprintf("; the newest epoch, %d, gave values", newest.Newest)
 	default:
 		b.Detail += fmt.Sprintf("; the newest epoch is %d", newest.Newest)
+	}
+	for i := range n.sum.Accumulators {
+		a := &n.sum.Accumulators[i]
+		if n.matters(a.Name) && a.From == "" && a.LastEventAt != nil {
+			b.Detail += fmt.Sprintf("; nothing has come to %s since %s", a.Name, a.LastEventAt.Format(time.RFC3339))
+		}
 	}
 	if newest != nil {
 		b.Epoch, b.At = newest.Newest, &newest.Fired

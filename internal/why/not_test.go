@@ -122,6 +122,13 @@ func TestWhatStandsInTheWay(t *testing.T) {
 			t.Errorf("%s: %q, now %+v", name, w.Sentence, w.Now)
 		}
 	}
+	stale := api.GraphSummary{Health: "live", HealthReason: api.ReasonOf("stale", "output o has given nothing"),
+		Accumulators: []api.AccumulatorSummary{{Name: "a", Health: "live", Counters: api.Counters{Received: 3},
+			LastEventAt: &noon}}}
+	if w := onePicture(t).Not(&api.WhyNotQuery{}, "", noon, &stale, nil); w.Now[0].Code != CodeNothingNew ||
+		!strings.HasSuffix(w.Sentence, "; nothing has come to a since "+noon.Format(time.RFC3339)) {
+		t.Errorf("of a stale output: %q, now %+v", w.Sentence, w.Now)
+	}
 	dead := api.GraphSummary{Health: "live",
 		Accumulators: []api.AccumulatorSummary{{Name: "a", Health: "live", Counters: api.Counters{Received: 3,
 			DeadLettered: 2, Rejected: 1}}}}
