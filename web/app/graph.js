@@ -83,7 +83,7 @@ const Body = ({ m, s }) => {
 		${s.shards && html`<${Shards} s=${s} />`}
 		${s.keys && html`<${Keys} s=${s} m=${m} />`}
 		<${WhyNot} s=${s} />
-		<${Letters} s=${s} />
+		<${Letters} s=${s} ofNodes=${plan?.nodes.some(n => n.on_error === "dead_letter")} />
 		<${Declared} s=${s} />
 		<${Happened} s=${s} />
 		<${Tail} s=${s} />

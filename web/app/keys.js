@@ -1,6 +1,6 @@
 // The keys of a graph: a page of those that are searched for, and what one of them has. They are asked for, not followed:
 // of a hundred thousand keys some move all the time.
-import { html, useEffect, useState } from "./vendor.js"
+import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { Doc, Value, Waiting, When } from "./parts.js"
@@ -88,16 +88,30 @@ export const Keys = ({ s, m }) => {
 const One = ({ of, s, m }) => {
 	const [got, put] = useState({}), [turn, again] = useState(0)
 	m.version.value
-	const last = m.live.state, fired = last?.key !== undefined && JSON.stringify(last.key) === of ? last.epoch : 0
+	const last = m.live.state, fired = useRef(0)
+	if (last?.key !== undefined && JSON.stringify(last.key) === of) fired.current = last.epoch
 	useEffect(() => {
 		const ends = new AbortController()
-		const wait = setTimeout(() => ask("GET", graphPath(s.graph, "/state?" + new URLSearchParams({ key: of })), { signal: ends.signal }).then(
-			value => put({ value }), no => no.name !== "AbortError" && put(is => ({ ...is, trouble: no.message }))), got.value ? 1000 : 0)
+		let timer
+		const look = async () => {
+			const shown = fired.current
+			try {
+				const value = await ask("GET", graphPath(s.graph, "/state?" + new URLSearchParams({ key: of })), { signal: ends.signal })
+				put({ value })
+			} catch (no) {
+				if (no.name !== "AbortError") put(is => ({ ...is, trouble: no.message }))
+			}
+			const again = () => {
+				timer = setTimeout(() => fired.current === shown ? again() : look(), 1000)
+			}
+			if (!ends.signal.aborted) again()
+		}
+		look()
 		return () => {
-			clearTimeout(wait)
+			clearTimeout(timer)
 			ends.abort()
 		}
-	}, [s.graph, of, fired, turn])
+	}, [s.graph, of, turn])
 	const v = got.value
 	const waits = v ? s.accumulators.filter(a => own(v.queues, a.name) > 0 || own(v.dirty, a.name)).map(a => a.name) : []
 	const lacks = v ? s.accumulators.filter(a => a.triggers && !waits.includes(a.name) && own(v.cache, a.name) == null).map(a => a.name) : []

@@ -48,8 +48,8 @@ const useLetters = (s, open, choice) => {
 	return { ...got, stale: got.asked !== asked, fresh: got.at === undefined ? 0 : became(s) - got.at, more, again: () => again(n => n + 1) }
 }
 
-/** Letters lists dead letters, and offers what can be done with them. */
-export const Letters = ({ s }) => {
+/** Letters lists dead letters, and offers what can be done with them. Those of nodes, where there may be any, are not counted. */
+export const Letters = ({ s, ofNodes }) => {
 	const open = query("letters") === "1", choice = chosen(), all = became(s)
 	const l = useLetters(s, open, choice)
 	const [act, start] = useState(null), [going, goes] = useState("") // "doing", or "done" and not put away
@@ -58,9 +58,10 @@ export const Letters = ({ s }) => {
 		start(next)
 	}
 	useEffect(() => { if (!going) start(null) }, [JSON.stringify(choice)]) // what is done is told, whatever is listed meanwhile
-	if (!open) return all > 0 && html`<section aria-labelledby="letters"><div class="bar"><h2 id="letters">Dead letters</h2>
+	if (!open) return (all > 0 || ofNodes) && html`<section aria-labelledby="letters"><div class="bar"><h2 id="letters">Dead letters</h2>
 		<button onClick=${() => set({ letters: "1" })}>Show dead letters</button></div>
-		<p class="dim">${some(all, "event or value", "events and values")} came to nothing since the graph was made.</p></section>`
+		<p class="dim">${some(all, "event or value has", "events and values have")} become dead letters since the graph was made, which counts those
+			that were replayed since.${ofNodes && " What nodes could not compute is listed too, and is not counted."}</p></section>`
 	const items = l.value?.items ?? [], codes = [...new Set([...items.map(x => x.code), query("letter-code")])].filter(Boolean).sort()
 	const close = () => set(Object.fromEntries(["letters", ...filters.map(named)].map(name => [name, ""])))
 	const pick = (f, name, values, none = "all") => html`<label>${name} <select value=${query(named(f))}
