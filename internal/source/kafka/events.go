@@ -37,12 +37,19 @@ type events struct {
 	from   int64  // records before are not wanted: a batch may begin earlier
 
 	list  []boundary.Event
-	metas []boundary.Meta
-	arena []byte // what the events' values point into
+	room  *room // nil: its own
+	many  int   // as many records there may be; 0 where that is not known
 	bytes int
 	buf   []byte // of the window, reused
 	now   time.Time
 	last  witness // the record that was read last
+}
+
+// room is where values and what expressions read as `meta` are written, one behind the other and of whatever partition:
+// of many partitions an answer has a record or two of each.
+type room struct {
+	metas []boundary.Meta
+	arena []byte
 }
 
 // record is one record as it is read. The slices are valid until the next is read.
@@ -236,7 +243,11 @@ func (e *events) add(ctx context.Context, r *record, bad *accumulator.BadEvent) 
 		}
 	}
 	if e.list == nil {
-		e.list = accumulator.NewBatch(e.out, handoffEvents)
+		n := handoffEvents
+		if e.many > 0 {
+			n = min(n, e.many)
+		}
+		e.list = accumulator.NewBatch(e.out, n)
 	}
 	raw := e.raw(r)
 	e.bytes += len(raw)
@@ -257,23 +268,32 @@ func (e *events) raw(r *record) []byte {
 	case len(value) > handoffBytes/4:
 		return append([]byte{}, value...)
 	}
-	if cap(e.arena)-len(e.arena) < len(value) {
-		e.arena = make([]byte, 0, handoffBytes)
+	in := e.within()
+	if cap(in.arena)-len(in.arena) < len(value) {
+		in.arena = make([]byte, 0, handoffBytes)
 	}
-	at := len(e.arena)
-	e.arena = append(e.arena, value...)
-	return e.arena[at:len(e.arena):len(e.arena)]
+	at := len(in.arena)
+	in.arena = append(in.arena, value...)
+	return in.arena[at:len(in.arena):len(in.arena)]
+}
+
+func (e *events) within() *room {
+	if e.room == nil {
+		e.room = &room{}
+	}
+	return e.room
 }
 
 // meta is what expressions read as `meta`.
 func (e *events) meta(r *record) *boundary.Meta {
-	if len(e.metas) == cap(e.metas) {
-		e.metas = make([]boundary.Meta, 0, handoffEvents)
+	in := e.within()
+	if len(in.metas) == cap(in.metas) {
+		in.metas = make([]boundary.Meta, 0, handoffEvents)
 	}
-	e.metas = append(e.metas, boundary.Meta{
+	in.metas = append(in.metas, boundary.Meta{
 		Key: text(r.key), Headers: r.headers, Topic: e.topic, Partition: e.id, Offset: r.offset, Timestamp: r.at,
 	})
-	return &e.metas[len(e.metas)-1]
+	return &in.metas[len(in.metas)-1]
 }
 
 // text is what a key or header says; bytes that are not UTF-8 are shown as U+FFFD.

@@ -34,6 +34,7 @@ type session struct {
 	with   *kept
 	client *kafkanet.Client
 	out    accumulator.Out
+	room   room // of all events
 
 	from       map[string]place     // resume points, by stream
 	known      map[string]bool      // families that have a resume point or were read before
@@ -311,7 +312,11 @@ func (a *answer) of(p *partition) *chunk {
 
 // deliver hands over what an answer holds of one partition.
 func (r *session) deliver(ctx context.Context, p *partition, c *chunk, batches []batch) error {
-	e := &events{cfg: &r.s.cfg, out: r.out, topic: p.topic, id: int32(p.id), stream: p.at(0).Stream, from: p.handed}
+	e := &events{cfg: &r.s.cfg, out: r.out, room: &r.room, topic: p.topic, id: int32(p.id), stream: p.at(0).Stream,
+		from: p.handed}
+	for i := range batches {
+		e.many += batches[i].count
+	}
 	tx := newTransactions(c.aborted)
 	end := p.handed
 	for i := range batches {
