@@ -33,12 +33,9 @@ import (
 // number is a float as graphd writes it: the one thing the oracle does not do itself.
 func number(f float64) string { return boundary.Float(f).String() }
 
-// sequential calls test for many seeds of what is one goroutine: a tenth of them under the race
-// detector.
-func sequential(t *testing.T, many int, test func(t *testing.T, seed uint64)) {
-	t.Helper()
-	seeds(t, raced.Some(many), test)
-}
+// few says that a tenth of the seeds is to do: under the race detector, which sees little in what is mostly one goroutine
+// and makes it several times as slow. `make test` does all of them without it.
+func few() bool { return testing.Short() || raced.Enabled }
 
 // seeds calls test for many seeds, or for the one that DIFF_SEED names.
 func seeds(t *testing.T, many int, test func(t *testing.T, seed uint64)) {
@@ -47,8 +44,8 @@ func seeds(t *testing.T, many int, test func(t *testing.T, seed uint64)) {
 		test(t, s)
 		return
 	}
-	if testing.Short() {
-		many /= 10
+	if few() {
+		many = max(many/10, 1)
 	}
 	for seed := range uint64(many) {
 		if test(t, seed); t.Failed() {
@@ -95,7 +92,7 @@ func compare(t *testing.T, what string, got, want []string) {
 // M3, M13, M15, M16: a bounded run gives what the oracle gives, with and without optimisations.
 func TestRunEqualsOracle(t *testing.T) {
 	t.Parallel()
-	sequential(t, 200, func(t *testing.T, seed uint64) {
+	seeds(t, 200, func(t *testing.T, seed uint64) {
 		p := newPlan(seed)
 		want := p.outputs(p.fold().groups)
 		for _, plain := range []bool{false, true} {

@@ -73,7 +73,7 @@ func TestLiveFoldsEqualOracleAcrossCrashes(t *testing.T) {
 	})
 	t.Logf("%v, %d crashes", seen, crashes)
 	for what := range strings.FieldsSeq("window count batch state fold passthrough keys") {
-		if !testing.Short() && (seen[what] < 3 || crashes < 60) {
+		if !few() && (seen[what] < 3 || crashes < 60) {
 			t.Errorf("%d of %s and %d crashes: too few to show anything", seen[what], what, crashes)
 		}
 	}

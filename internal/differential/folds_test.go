@@ -19,7 +19,7 @@ import (
 func TestFoldsEqualOracle(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	sequential(t, 600, func(t *testing.T, seed uint64) {
+	seeds(t, 600, func(t *testing.T, seed uint64) {
 		p := newFoldPlan(seed)
 		want, letters := p.outputs()
 		for _, kinds := range []*builtin.Kinds{{Plain: true}, {}, {Spoil: true}} {
@@ -59,7 +59,7 @@ func TestFoldsEqualOracle(t *testing.T) {
 	t.Logf("%v", seen)
 	const all = "window count batch state fold passthrough drop dead_letter update side lent keys evicted"
 	for what := range strings.FieldsSeq(all) {
-		if seen[what] < 3 && !testing.Short() {
+		if seen[what] < 3 && !few() {
 			t.Errorf("only %d of %s: too few to show anything", seen[what], what)
 		}
 	}

@@ -332,7 +332,7 @@ func (l *led) told() string {
 func TestM46WideFollowersEqualRuns(t *testing.T) {
 	t.Parallel()
 	values, many := map[string]int{}, min(howMany(20), 24) // of five graphs each
-	if testing.Short() {
+	if few() {
 		many = 2
 	}
 	for seed := range drawnSeeds(t, many) {
@@ -355,7 +355,7 @@ func TestM46WideFollowersEqualRuns(t *testing.T) {
 		}
 	}
 	t.Logf("values compared: %s", text(values))
-	if !t.Failed() && !testing.Short() && os.Getenv("DIFF_SEED") == "" {
+	if !t.Failed() && !few() && os.Getenv("DIFF_SEED") == "" {
 		for _, name := range []string{"follows", "behind", "beside", "cutter"} {
 			if values[name] == 0 {
 				t.Errorf("no value of %s was compared", name)

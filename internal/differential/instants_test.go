@@ -26,7 +26,7 @@ func TestM26EveryStepSurvives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lives, inside := 0, 0
-			sequential(t, 20, func(t *testing.T, seed uint64) {
+			seeds(t, 20, func(t *testing.T, seed uint64) {
 				p := plan(seed)
 				if seed%2 == 1 && !strings.Contains(p.doc, "mode: ") {
 					p.doc = strings.Replace(p.doc, "durability: {", "durability: { mode: journal,", 1)

@@ -140,7 +140,7 @@ func TestM3JoinsAreNestedLoops(t *testing.T) {
 			pairs, late = pairs+n, late+l
 		}
 	})
-	if !t.Failed() && !testing.Short() && os.Getenv("DIFF_SEED") == "" && (pairs < 1000 || late < 100) {
+	if !t.Failed() && !few() && os.Getenv("DIFF_SEED") == "" && (pairs < 1000 || late < 100) {
 		t.Errorf("%d pairs, %d late events: that shows nothing", pairs, late)
 	}
 }

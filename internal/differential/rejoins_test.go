@@ -76,7 +76,7 @@ func TestM3RejoinsAreNestedLoops(t *testing.T) {
 			triples += n
 		}
 	})
-	if !t.Failed() && !testing.Short() && os.Getenv("DIFF_SEED") == "" && triples < 1000 {
+	if !t.Failed() && !few() && os.Getenv("DIFF_SEED") == "" && triples < 1000 {
 		t.Errorf("%d triples: that shows nothing", triples)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // events late, gives what the oracle gives.
 func TestRestoredRunEqualsOracle(t *testing.T) {
 	t.Parallel()
-	sequential(t, 200, func(t *testing.T, seed uint64) {
+	seeds(t, 200, func(t *testing.T, seed uint64) {
 		p := newPlan(seed)
 		u, diags := (&builtin.Kinds{}).Parse([]byte(p.declaration("in.ndjson", "{ mode: none }")), "random.yaml")
 		if err := diags.Err(); err != nil {

@@ -25,7 +25,7 @@ func shardDeclarations(t *testing.T) int {
 	case testing.Short():
 		return 4
 	case raced.Enabled:
-		return 20
+		return 8
 	}
 	return 40
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graphd/graphd/internal/testbed/raced"
 )
 
 // drawnSeeds are those of the declarations that a test draws: otherwise of them, as many as DIFF_MANY says, or the one
@@ -130,9 +129,6 @@ func everyWayOf(t *testing.T, many int, draw func(seed uint64) *wide, ways []way
 func howMany(otherwise int) int {
 	if os.Getenv("DIFF_ALL") != "" {
 		return wideSeeds
-	}
-	if raced.Enabled { // whose ways cost several times as much
-		return otherwise / 3
 	}
 	return otherwise
 }
