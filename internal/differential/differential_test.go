@@ -33,8 +33,8 @@ import (
 // number is a float as graphd writes it: the one thing the oracle does not do itself.
 func number(f float64) string { return boundary.Float(f).String() }
 
-// few says that a tenth of the seeds is to do: under the race detector, which sees little in what is mostly one goroutine
-// and makes it several times as slow. `make test` does all of them without it.
+// few says that a tenth of the seeds is to do: under the race detector, which sees little in what is mostly one
+// goroutine and makes it several times as slow. `make test` does all of them without it.
 func few() bool { return testing.Short() || raced.Enabled }
 
 // seeds calls test for many seeds, or for the one that DIFF_SEED names.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
 )
 
 // drawnSeeds are those of the declarations that a test draws: otherwise of them, as many as DIFF_MANY says, or the one

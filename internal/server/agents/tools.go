@@ -113,9 +113,8 @@ func reading() list {
 		get("describe_graph", "A graph", "How a graph stands: health and its reason, what the next epoch waits for, "+
 			"inputs, outputs, counters, guarantees, checkpoints, cost.", onGraph, graph, shard),
 		get("why", "Why an epoch ran", "Why an epoch ran: what caused it, what it read, what was computed or cut "+
-			"off, and what has become of what it put out. Without a choice it is the newest epoch.", onGraph+"/why", graph,
-			epoch,
-			shard, of(inQuery, aText, "firing_id", "id that came with an output's value"), key),
+			"off, and what has become of what it put out. Without a choice it is the newest epoch.", onGraph+"/why",
+			graph, epoch, shard, of(inQuery, aText, "firing_id", "id that came with an output's value"), key),
 		get("why_not", "Why nothing comes", "Why nothing comes: what stands in the way now, why the newest epochs put "+
 			"nothing out, and a sample of events and cuts that came to nothing, counted.", onGraph+"/why-not", graph,
 			key,

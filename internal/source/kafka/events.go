@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet/inflate"
+	"github.com/graphd/graphd/internal/kafkanet/room"
 )
 
 // Batches that are handed over are bounded in events and bytes: large enough that one
@@ -37,19 +38,12 @@ type events struct {
 	from   int64  // records before are not wanted: a batch may begin earlier
 
 	list  []boundary.Event
-	room  *room // nil: its own
-	many  int   // as many records there may be; 0 where that is not known
+	room  *room.Room
+	many  int // as many records there may be; 0 where that is not known
 	bytes int
 	buf   []byte // of the window, reused
 	now   time.Time
 	last  witness // the record that was read last
-}
-
-// room is where values and what expressions read as `meta` are written, one behind the other and of whatever partition:
-// of many partitions an answer has a record or two of each.
-type room struct {
-	metas []boundary.Meta
-	arena []byte
 }
 
 // record is one record as it is read. The slices are valid until the next is read.
@@ -265,35 +259,15 @@ func (e *events) raw(r *record) []byte {
 		return []byte("null")
 	case e.cfg.Format == "raw":
 		return boundary.String(string(value)).AppendJSON(nil)
-	case len(value) > handoffBytes/4:
-		return append([]byte{}, value...)
 	}
-	in := e.within()
-	if cap(in.arena)-len(in.arena) < len(value) {
-		in.arena = make([]byte, 0, handoffBytes)
-	}
-	at := len(in.arena)
-	in.arena = append(in.arena, value...)
-	return in.arena[at:len(in.arena):len(in.arena)]
-}
-
-func (e *events) within() *room {
-	if e.room == nil {
-		e.room = &room{}
-	}
-	return e.room
+	return e.room.Value(value)
 }
 
 // meta is what expressions read as `meta`.
 func (e *events) meta(r *record) *boundary.Meta {
-	in := e.within()
-	if len(in.metas) == cap(in.metas) {
-		in.metas = make([]boundary.Meta, 0, handoffEvents)
-	}
-	in.metas = append(in.metas, boundary.Meta{
+	return e.room.Meta(boundary.Meta{
 		Key: text(r.key), Headers: r.headers, Topic: e.topic, Partition: e.id, Offset: r.offset, Timestamp: r.at,
 	})
-	return &in.metas[len(in.metas)-1]
 }
 
 // text is what a key or header says; bytes that are not UTF-8 are shown as U+FFFD.

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/kafkanet/room"
 	"github.com/graphd/graphd/internal/testbed"
 )
 
@@ -175,7 +176,7 @@ func TestF26Lies(t *testing.T) {
 		r := &receiver{changed: make(chan struct{}, 1)}
 		cfg := config([]string{"localhost:1"}, "t")
 		cfg.MaxEventBytes, cfg.MaxBatchBytes = 1<<20, 2<<20
-		e := &events{cfg: &cfg, out: r, topic: "t", stream: "t/0"}
+		e := &events{cfg: &cfg, out: r, room: &room.Room{}, topic: "t", stream: "t/0"}
 		batches, err := cut(x.raw, len(x.raw))
 		if err == nil && len(batches) == 1 {
 			err = e.batch(t.Context(), &batches[0])
@@ -241,7 +242,7 @@ func FuzzBatch(f *testing.F) {
 		cfg := config([]string{"localhost:1"}, "t")
 		cfg.MaxEventBytes, cfg.MaxBatchBytes = 1<<10, 1<<12
 		r := &receiver{changed: make(chan struct{}, 1)}
-		e := &events{cfg: &cfg, out: r, topic: "t", stream: "t/0"}
+		e := &events{cfg: &cfg, out: r, room: &room.Room{}, topic: "t", stream: "t/0"}
 		batches, err := cut(raw, len(raw))
 		if err != nil {
 			return

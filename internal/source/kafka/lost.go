@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/kafkanet/room"
 )
 
 // beyondPatience is how long a broker may have less than was read, or another topic: a new
@@ -184,7 +185,7 @@ func (w witness) in(ctx context.Context, cfg *Config, b *batch) (bool, error) {
 	case b.control():
 		return false, nil // it was none
 	}
-	e := &events{cfg: cfg, out: nowhere{}, from: w.offset, one: true}
+	e := &events{cfg: cfg, out: nowhere{}, room: &room.Room{}, from: w.offset, one: true}
 	if err := e.batch(ctx, b); err != nil {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/kafkanet/room"
 )
 
 // keeps takes in what it is given and holds on to it.
@@ -20,12 +21,12 @@ func (k *keeps) Emit(_ context.Context, batch []boundary.Event) error {
 	return nil
 }
 
-// What an answer has of many partitions, a record or two of each, takes room for those and not for hundreds of each, and
-// nothing that was handed over is written over.
+// What an answer has of many partitions, a record or two of each, takes room for those and not for hundreds of each,
+// and nothing that was handed over is written over.
 func TestRecordsOfManyPartitionsTakeLittleRoom(t *testing.T) {
 	cfg := config([]string{"localhost:1"}, "t")
 	cfg.MaxEventBytes, cfg.MaxBatchBytes = 1<<20, 2<<20
-	out, shared := &keeps{}, &room{}
+	out, shared := &keeps{}, &room.Room{}
 	const partitions, rounds = 64, 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -15,6 +15,7 @@ import (
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kafkanet/portion"
+	"github.com/graphd/graphd/internal/kafkanet/room"
 )
 
 // How a leader is asked: it answers as soon as there is something, or after maxWait.
@@ -34,7 +35,7 @@ type session struct {
 	with   *kept
 	client *kafkanet.Client
 	out    accumulator.Out
-	room   room // of all events
+	room   room.Room // of all events
 
 	from       map[string]place     // resume points, by stream
 	known      map[string]bool      // families that have a resume point or were read before
