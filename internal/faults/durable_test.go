@@ -254,7 +254,7 @@ func TestKillCoTransaction(t *testing.T) {
 	store, db := database(t, "create table effects (n bigint not null, epoch bigint not null)")
 	n := someKills(t, statePoints)
 	dir := declare(t, "effects", rowsGraph)
-	args := []string{"--store", store, "--lease", "600ms"}
+	args := []string{"--store", store, "--lease", "1500ms"}
 	by := &storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 7, args: args}
 	total, rate := by.run(t)
 	p := start(t, dir, "--store", store, "--lease", "2s")
