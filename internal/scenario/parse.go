@@ -13,6 +13,7 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/node/webcall"
+	"github.com/graphd/graphd/internal/spec/decode"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -125,11 +126,7 @@ func (p *parser) bad(n *yaml.Node, format string, args ...any) {
 	if len(p.mistakes) >= maxMistakes {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, text})
+	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, decode.Shorten(fmt.Sprintf(format, args...), maxText)})
 }
 
 // Parse reads a test document. The error joins a *Mistake for everything wrong.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
@@ -14,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/spec/decode"
 	"github.com/graphd/graphd/internal/virtual"
 )
 
@@ -97,13 +97,7 @@ func (p *player) fail(line int, format string, args ...any) {
 }
 
 // shown is a value as a failure has it.
-func shown(v boundary.Value) string {
-	text := v.String()
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + "…"
-}
+func shown(v boundary.Value) string { return decode.Shorten(v.String(), maxShown) }
 
 // before is what the clock says before a case begins: nothing, where events have times.
 func (p *player) before() time.Time {

@@ -46,7 +46,6 @@ func Misnamed(declares, names string) error {
 	if declares == names {
 		return nil
 	}
-	return &api.Error{Status: http.StatusUnprocessableEntity, Code: "name_mismatch",
-		Detail: "the document declares graph " + quoted(declares) + " but the address names " + quoted(names) +
-			"; make them equal"}
+	return refuse(http.StatusUnprocessableEntity, "name_mismatch",
+		"the document declares graph %q but the address names %q; make them equal", declares, names)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/engine/heap"
 	"github.com/graphd/graphd/internal/scenario"
+	"github.com/graphd/graphd/internal/spec/decode"
 )
 
 // The bounds of tests that were sent.
@@ -46,8 +46,6 @@ type Bench struct {
 
 // New runs two tests at one time, one of a tenant, which has half a processor's time for it.
 func New(p Parser, memory heap.Reader) *Bench { return &Bench{p, memory, turns.New(1), MaxTime} }
-
-func quoted(name string) string { return strconv.Quote(name) }
 
 func refuse(status int, code, format string, args ...any) error {
 	return &api.Error{Status: status, Code: code, Detail: fmt.Sprintf(format, args...)}
@@ -181,10 +179,7 @@ func told(outcomes []scenario.Outcome) api.TestResult {
 					Text: fmt.Sprintf("and %d more", len(o.Failures)-k)})
 				break
 			}
-			text = strings.TrimPrefix(text, fmt.Sprintf(":%d: ", o.At[k]))
-			if len(text) > maxText {
-				text = strings.ToValidUTF8(text[:maxText], "") + "…"
-			}
+			text = decode.Shorten(strings.TrimPrefix(text, fmt.Sprintf(":%d: ", o.At[k])), maxText)
 			c.Failures = append(c.Failures, api.TestFailure{Line: o.At[k], Text: text})
 		}
 		if result.Cases[i] = c; c.Passed {
