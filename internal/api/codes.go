@@ -28,6 +28,7 @@ const (
 	CodeAllRejected         = "all_rejected"
 	CodeQueueFull           = "queue_full"
 	CodeDeclarationInvalid  = "declaration_invalid"
+	CodeNameMismatch        = "name_mismatch"
 	CodeTestsInvalid        = "tests_invalid"
 	CodeTestsTooLarge       = "tests_too_large"
 	CodeRevisionConflict    = "revision_conflict"

@@ -46,6 +46,6 @@ func Misnamed(declares, names string) error {
 	if declares == names {
 		return nil
 	}
-	return refuse(http.StatusUnprocessableEntity, "name_mismatch",
+	return refuse(http.StatusUnprocessableEntity, api.CodeNameMismatch,
 		"the document declares graph %q but the address names %q; make them equal", declares, names)
 }

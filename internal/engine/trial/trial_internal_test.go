@@ -113,7 +113,7 @@ func TestMisnamed(t *testing.T) {
 	t.Parallel()
 	_, err := bench(little).Test(t.Context(), api.Ref{Tenant: "default", Name: "other"},
 		&Declaration{Text: []byte(declared)}, tests)
-	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Code != "name_mismatch" {
+	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Code != api.CodeNameMismatch {
 		t.Error(err)
 	}
 }
