@@ -40,31 +40,21 @@ and below it.`,
 
 // validate checks every file; the mistakes are the data.
 func validate(t *terminal.Terminal, paths []string, vars map[string]string) error {
-	return readAll(t, paths, vars, func(path string, d *graphd.Declaration) graphd.Diagnostics {
-		t.Say("%s: graph %s is valid", path, d.Name())
-		return nil
-	})
-}
-
-// readAll reads every file and prints its mistakes, or else what there is to remark. It ends as the worst of them.
-func readAll(t *terminal.Terminal, paths []string, vars map[string]string,
-	remarks func(path string, d *graphd.Declaration) graphd.Diagnostics) error {
-	found := graphd.Diagnostics{}
-	var worst error
+	mistakes := graphd.Diagnostics{}
 	for _, path := range paths {
 		d, err := graphd.ReadDeclarationWith(path, vars)
-		var mistakes graphd.Diagnostics
+		var found graphd.Diagnostics
 		switch {
-		case errors.As(err, &mistakes):
-			found, worst = append(found, mistakes...), terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+		case errors.As(err, &found):
+			mistakes = append(mistakes, found...)
 		case err != nil:
 			return local(terminal.CannotSet(path, err))
 		default:
-			found = append(found, remarks(path, d)...)
+			t.Say("%s: graph %s is valid", path, d.Name())
 		}
 	}
-	if err := t.Print(found, func() error {
-		for _, m := range found {
+	if err := t.Print(mistakes, func() error {
+		for _, m := range mistakes {
 			if err := t.Line("%s", m); err != nil {
 				return err
 			}
@@ -73,10 +63,10 @@ func readAll(t *terminal.Terminal, paths []string, vars map[string]string,
 	}); err != nil {
 		return err
 	}
-	if worst == nil && len(found) > 0 {
-		return terminal.ErrSaid
+	if len(mistakes) > 0 {
+		return terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
 	}
-	return worst
+	return nil
 }
 
 // broken says the mistakes of a declaration, where editors find them, and how to exit.

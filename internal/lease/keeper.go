@@ -114,14 +114,14 @@ func (k *Keeper) Begin(ctx context.Context, group *supervisor.Group) error {
 	if lease.Sole {
 		return nil
 	}
-	if err := k.look(ctx); err != nil {
+	// They end after the graphs, when the group is stopped, and not with ctx.
+	lasting := context.WithoutCancel(ctx)
+	group.Go(lasting, "lease", k.keep) // beside the first look: a store that is late costs a start nothing but time
+	if err := k.ask(ctx); err != nil {
 		return err
 	}
-	// They end after the graphs, when the group is stopped, and not with ctx.
-	ctx = context.WithoutCancel(ctx)
-	group.Go(ctx, "lease", k.keep)
-	group.Go(ctx, "other daemons", k.follow)
-	group.Go(ctx, "other daemons/notices", k.listen)
+	group.Go(lasting, "other daemons", k.follow)
+	group.Go(lasting, "other daemons/notices", k.listen)
 	return nil
 }
 

@@ -278,3 +278,20 @@ func TestM52AnExpiredLeaseIsTakenAwayAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// M45, M52: a store that is late with who is there puts a start off and does not end it; the lease is kept meanwhile.
+func TestM52LateStoreAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{takes: map[string]time.Duration{"owned": 10 * time.Second}}
+		began := time.Now()
+		k := keep(t, s, 3*time.Second)
+		if took := time.Since(began); took != 10*time.Second || !k.current().Holds() {
+			t.Errorf("began after %v, and the lease: %v", took, k.current())
+		}
+		s.set(func() { s.takes["owned"] = 0 })
+		time.Sleep(10 * time.Second)
+		if !k.current().Holds() {
+			t.Error("the lease was lost later")
+		}
+	})
+}

@@ -65,6 +65,11 @@ func (k *Keeper) awaitOver(timer *time.Timer) {
 func (k *Keeper) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, k.every())
 	defer cancel()
+	return k.ask(ctx)
+}
+
+// ask is look for as long as ctx lasts.
+func (k *Keeper) ask(ctx context.Context) error {
 	sent := k.mono()
 	r, err := k.store.Roster(ctx)
 	if err != nil {
