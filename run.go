@@ -27,7 +27,7 @@ type RunConfig struct {
 	// DeadLetter, when given, is told of every dead letter, in order; an error ends the run.
 	DeadLetter func(RunDeadLetter) error
 	// NoFlush leaves at the end what is not complete: open windows and batches, and what waits for
-	// a timer, such as a debounce. Without it the end of all inputs closes and fires them.
+	// a timer, such as a debounce. Without it time goes on at the end of all inputs until it has closed and fired them.
 	NoFlush bool
 	// Calls has nodes call that call out, and lists what they may call beside public addresses: networks, addresses,
 	// host names, and the words public, loopback and private. Without it they fail.

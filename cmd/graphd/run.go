@@ -37,9 +37,9 @@ time: the same input gives the same bytes. Every output that is not named goes t
 standard output, a line of JSON each; outputs that name one file share it. Inputs are
 merged by the times of their events.
 
-At the end of all inputs windows close, batches are handed over, and what waits for a
-timer (a debounce, max_wait) fires; with --no-flush all of that stays as it is, and
-counts as queued. What could not be used is told on standard error, the first ten with
+At the end of all inputs time goes on: windows close, batches are handed over, and what
+waits for a timer (a debounce, max_wait) fires, each at its own time; with --no-flush all
+of that stays as it is, and counts as queued. What could not be used is told on standard error, the first ten with
 their place. --strict makes a dead letter, a failed epoch or an event that came too late
 for its window or join a failure.
 

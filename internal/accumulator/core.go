@@ -221,7 +221,7 @@ func (c *Core) giveKeys(now time.Time, n int) {
 	c.out = c.out[:kept]
 }
 
-// EndOfInput completes what is buffered: the end of a bounded run. A live accumulator
+// EndOfInput completes what is buffered, whenever time would: the end of a bounded run. A live accumulator
 // never does so; what is open at a shutdown stays open in its state.
 func (c *Core) EndOfInput(now time.Time) {
 	n, letters := len(c.out), len(c.letters)

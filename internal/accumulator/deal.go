@@ -69,6 +69,9 @@ func (p *Program) Ticks() (ticks, together bool) {
 	return p.folds.Ticks, p.folds.Together
 }
 
+// Lasts says that time completes what is open when no event comes any more.
+func (p *Program) Lasts() bool { return p.folds != nil && p.folds.Lasts }
+
 // Passes says that the events pass through: each is a value of its own.
 func (p *Program) Passes() bool { return p.folds == nil }
 

@@ -118,6 +118,15 @@ func (c *Core) OpenUntil() (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// LastDue is when time completes the last of what is open now, if no event comes any more; false where it completes
+// nothing of it.
+func (c *Core) LastDue() (time.Time, bool) {
+	if f, ok := c.fold.(fold.Lasting); ok {
+		return f.LastDue()
+	}
+	return time.Time{}, false
+}
+
 // DrainPart moves what is complete into h, without a mark, which the next Drain gives. It is
 // false, and h unchanged, when nothing is.
 func (c *Core) DrainPart(h *Handoff) bool {

@@ -46,8 +46,14 @@ func (u *Unit) ShardsBy() string {
 	if why := u.OneCore(); why != "" {
 		return fmt.Sprintf("%d shards by key, run as one in graphd run and live, since %s", n, why)
 	}
-	if why := u.OneLive(); why != "" {
-		return fmt.Sprintf("%d shards by key, beside each other in graphd run, and as one live, since %s", n, why)
+	run, live := u.OneRun(true), u.OneLive()
+	switch {
+	case run != "" && live != "":
+		return fmt.Sprintf("%d shards by key, run as one in graphd run, since %s, and live, since %s", n, run, live)
+	case run != "":
+		return fmt.Sprintf("%d shards by key, beside each other live, and as one in graphd run, since %s", n, run)
+	case live != "":
+		return fmt.Sprintf("%d shards by key, beside each other in graphd run, and as one live, since %s", n, live)
 	}
 	return fmt.Sprintf("%d shards by key, beside each other", n)
 }
@@ -148,6 +154,26 @@ func (u *Unit) OneCore() string {
 	}
 	if timers > 1 {
 		return "several inputs go by the clock"
+	}
+	return ""
+}
+
+// OneRun is [Unit.OneCore] of a run that flushes at its end, or does not. Where several inputs hold open what time
+// alone completes then, those of one moment take turns, and the graph is at rest in between: a shard that has nothing
+// of the first would be at the second already.
+func (u *Unit) OneRun(flushes bool) string {
+	why := u.OneCore()
+	if why != "" || !flushes {
+		return why
+	}
+	waits := 0
+	for _, p := range u.Programs {
+		if p.Lasts() {
+			waits++
+		}
+	}
+	if waits > 1 {
+		return "time completes what several inputs hold open at its end"
 	}
 	return ""
 }

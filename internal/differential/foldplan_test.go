@@ -227,9 +227,9 @@ type instant struct {
 
 // outputs are the values that the outputs emit, by epoch from 1, and how many events are dead letters.
 func (p *foldPlan) outputs() (out []string, letters int) {
-	instants, letters := p.instants()
+	instants, end, letters := p.instants()
 	epoch := 0
-	for _, in := range instants {
+	for _, in := range slices.Concat(instants, end) {
 		burst := p.strategy == "burst" && len(in.boundaries) > 0
 		if burst { // all of them and the first late event are one cut
 			epoch++
@@ -264,8 +264,8 @@ func (p *foldPlan) burst(epoch int, hs []handed) []string {
 	return []string{fmt.Sprintf("%d whole %s", epoch, text(wholes)), fmt.Sprintf("%d part %s", epoch, part)}
 }
 
-// instants folds every event from nothing but the events before it.
-func (p *foldPlan) instants() (all []instant, letters int) {
+// instants folds every event from nothing but the events before it. end are the instants behind the end of the input.
+func (p *foldPlan) instants() (all, end []instant, letters int) {
 	clock := math.MinInt / 2
 	w := &windows{p: p, open: map[int]*instance{}, greatest: math.MinInt / 2}
 	var buffer []foldEvent
@@ -309,11 +309,13 @@ func (p *foldPlan) instants() (all []instant, letters int) {
 		}
 	}
 	p.own.left = len(own.order)
-	end := instant{boundaries: w.close(math.MaxInt)}
-	if p.kind == "batch" && len(buffer) > 0 {
-		end.boundaries = []handed{p.list(buffer)}
+	for _, i := range w.inOrder() { // each at its own time
+		end = append(end, instant{boundaries: w.close(max(i.end, clock-p.lateness))})
 	}
-	return append(all, end), letters
+	if p.kind == "batch" && len(buffer) > 0 {
+		end = append(end, instant{boundaries: []handed{p.list(buffer)}})
+	}
+	return all, end, letters
 }
 
 // list is a boundary of several events.

@@ -6,8 +6,8 @@
 // is declared the clock starts at [Start] and moves [Step] per event, one event from each
 // input in turn. The clock never goes back: an event whose time lies behind it happens now.
 // There is no warming and no conflation by backpressure, so the same input gives the same
-// bytes. At the end of all inputs open batches are handed over, windows close and pending timers
-// fire, unless the run is told to leave them as they are.
+// bytes. At the end of all inputs time goes on as in a silence: windows and batches close and timers fire, each at its
+// time, and what no time completes is handed over, unless the run is told to leave all of it as it is.
 package job
 
 import (
@@ -159,7 +159,7 @@ func Run(ctx context.Context, cfg Config) (Stats, error) {
 		defer clients.Close()
 		r.g.Calls = clients.Answer
 	}
-	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneCore() == "" {
+	if n := cmp.Or(cfg.Shards, cfg.Unit.Spec.Reactor.Shards); n > 1 && cfg.Unit.OneRun(!cfg.NoFlush) == "" {
 		r.deal(n, start)
 	}
 	if r.front == nil { // what shards put out is counted in their order

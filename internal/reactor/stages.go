@@ -158,16 +158,14 @@ func (c *Core) followed(s *stage.Stage) {
 	c.handStage(s, 0)
 }
 
-// EndStage completes what the n-th stage input holds open, when nothing comes any more of what is in
-// front of it: the end of a bounded run. It reports whether there is such a one.
-func (c *Core) EndStage(n int) bool {
-	all := c.stages.All()
-	if n >= len(all) {
-		return false
-	}
-	all[n].EndOfInput(c.now)
-	c.followed(all[n])
-	return true
+// Stages are the stage inputs; nil when there are none.
+func (c *Core) Stages() *stage.Set { return c.stages }
+
+// EndStage completes what a stage input holds open, when nothing comes any more of what is in front of it: the end of a
+// bounded run.
+func (c *Core) EndStage(s *stage.Stage) {
+	s.EndOfInput(c.now)
+	c.followed(s)
 }
 
 // LateDrops are the events of stage input i that came too late and were dropped; ok is false when

@@ -52,10 +52,20 @@ type batch struct {
 	n     int    // of items
 	at    int64  // engine time at its end
 	round uint64 // the round that is open at its end; 0: none
-	// end says that all inputs have ended, flush that what is not complete is handed over, and reach that
-	// all shards have done so, and go on to the time at which the last of them was done.
-	end, flush, reach bool
+	last  last
 }
+
+// last is what a batch says of the end, when all inputs have ended. Each step but the first begins at the time at which
+// the last shard was done with the one before.
+type last uint8
+
+const (
+	notYet  last = iota
+	left         // what is not complete stays as it is
+	awaited      // time goes on for what it completes
+	handed       // what no time completes is handed over
+	reached      // and all shards go to the time of the last
+)
 
 // entry is something that a shard did: an epoch, or that it took something in of which there is a letter.
 type entry struct {

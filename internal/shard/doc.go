@@ -25,9 +25,15 @@
 //
 // # What is not merged
 //
-// Some declarations are not run this way, though their keys are dealt: [compile.Unit.OneCore] says why. Bounds that
+// Some declarations are not run this way, though their keys are dealt: [compile.Unit.OneRun] says why. Bounds that
 // hold for all keys of a graph hold for each shard: max_keys, max_waiting_bytes, and the bounds of a fold or of a
 // window.
+//
+// # The end
+//
+// Each shard has time go on for what it holds open, as one graph does, and says when that is over. What no time
+// completes comes at the time of the last of them, in every shard, and is merged as what is of one round. Then all go
+// to the time of the last.
 //
 // # What a run holds
 //

@@ -291,24 +291,25 @@ func (f *Front) emptyChunk() *chunk {
 	}
 }
 
-// End ends all inputs: with flush what is not complete is handed over, and what waits for a timer fires at the timer's
-// time. It answers when everything has been released.
+// End ends all inputs: with flush time goes on for what waits for it, and what no time completes is handed over, as
+// [virtual.Graph.Close] does it. It answers when everything has been released.
 func (f *Front) End(flush bool) error {
 	if err := f.send(0); err != nil {
 		return err
 	}
-	f.batch.end, f.batch.flush = true, flush
-	if err := f.send(0); err != nil {
-		return err
-	}
+	steps := []last{left}
 	if flush {
-		// One graph takes all its keys to the time of its last timer.
-		select {
-		case f.batch.at = <-f.merge.reached:
-		case <-f.ctx.Done():
-			return context.Cause(f.ctx)
+		steps = []last{awaited, handed, reached}
+	}
+	for n, step := range steps {
+		if n > 0 { // one graph takes all its keys to the time of its last timer
+			select {
+			case f.batch.at = <-f.merge.reached:
+			case <-f.ctx.Done():
+				return context.Cause(f.ctx)
+			}
 		}
-		f.batch.reach = true
+		f.batch.last = step
 		if err := f.send(0); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ const (
 	onTheWay  uint8 = iota // timers, before the events of the time
 	instant                // the events
 	ending                 // the end of all inputs
+	leaving                // what no time completes, when it completes nothing more
 	afterward              // timers of a time that has had its events
 )
 

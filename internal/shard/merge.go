@@ -12,7 +12,7 @@ import (
 type merger struct {
 	f       *Front
 	in      chan *batch
-	reached chan int64 // the time at which the last shard was done
+	reached chan int64 // the time at which the last shard was done with a step of the end
 	epoch   int64
 	letter  int64
 	seq     []int64 // by output: messages so far
@@ -61,20 +61,20 @@ func (m *merger) run(ctx context.Context) {
 }
 
 func (m *merger) recycle(b *batch) {
-	last := int64(never)
+	now := int64(never)
 	for s, c := range m.chunks {
-		last = max(last, c.now)
+		now = max(now, c.now)
 		m.chunks[s] = nil
 		select {
 		case m.f.chunks <- c:
 		default:
 		}
 	}
-	end := b.end
-	b.end, b.flush, b.reach = false, false, false
+	step := b.last
+	b.last = notYet
 	m.f.recycle(b)
-	if end {
-		m.reached <- last
+	if step == awaited || step == handed {
+		m.reached <- now
 	}
 }
 

@@ -105,24 +105,30 @@ func (w *worker) take(b *batch) error {
 		}
 		w.fold(it)
 	}
-	if !b.end && !b.reach && w.open && w.round.seq == b.round {
+	if b.last == notYet && w.open && w.round.seq == b.round {
 		return nil // there may be more of it in the next batch
 	}
 	if err := w.rest(); err != nil {
 		return err
 	}
-	if !b.end && !b.reach {
-		return w.goTo(b.at)
-	}
-	if err := w.goTo(b.at); err != nil || b.reach {
+	if err := w.goTo(b.at); err != nil {
 		return err
 	}
-	w.round, w.ended = round{at: nanoOf(w.g.Now()), phase: ending}, true
-	last := w.g.Quiesce
-	if b.flush {
-		last = w.g.Close
+	switch b.last {
+	case left:
+		return w.end(ending, w.g.Quiesce)
+	case awaited:
+		return w.end(ending, w.g.Await)
+	case handed:
+		return w.end(leaving, w.g.HandOver)
 	}
-	err := last()
+	return nil
+}
+
+// end does a step of the end.
+func (w *worker) end(phase uint8, step func() error) error {
+	w.round, w.ended = round{at: nanoOf(w.g.Now()), phase: phase}, true
+	err := step()
 	w.gather()
 	return err
 }

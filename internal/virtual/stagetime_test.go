@@ -98,7 +98,7 @@ outputs:
 	// What comes with an older time than the stage's lateness is late for it, and counts as such.
 	s.push(0, `{"at":5}`)
 	s.must(s.g.Close())
-	s.want(`tens ["`+at(60)+`",1]`, `twenties ["`+at(60)+`",1]`)
+	s.want(`tens ["`+at(73)+`",1]`, `twenties ["`+at(84)+`",1]`)
 	if l, ok := s.g.LateDrops(1); !ok || l.Events != 1 {
 		t.Errorf("late %+v", l)
 	}

@@ -307,14 +307,17 @@ func (g *Graph) Command(f func(c *reactor.Core, now time.Time) error) error {
 
 // AdvanceTo moves the clock to t, through every timer that is due on the way, each at its
 // own time (M26).
-func (g *Graph) AdvanceTo(t time.Time) error {
+func (g *Graph) AdvanceTo(t time.Time) error { return g.advance(t, false) }
+
+// advance is AdvanceTo; quiet says that no event comes any more, so that watermarks follow.
+func (g *Graph) advance(t time.Time, quiet bool) error {
 	if g.short && g.drive.Skip(t) { // no timer is on the way
 		return nil
 	}
 	if g.drive.Begin(t) {
 		return nil
 	}
-	for g.drive.Timer(t, false) {
+	for g.drive.Timer(t, quiet) {
 		if err := g.Quiesce(); err != nil {
 			return err
 		}
@@ -328,48 +331,6 @@ func (g *Graph) AdvanceTo(t time.Time) error {
 	}
 	g.drive.Reach(t)
 	return nil
-}
-
-// Close ends all inputs: open batches are handed over, what waits for a timer fires at the
-// timer's time. Then the stages end, one after the other.
-func (g *Graph) Close() error {
-	for _, a := range g.accs {
-		if a != nil {
-			a.EndOfInput(g.Now())
-		}
-	}
-	err := g.finish()
-	for n := 0; err == nil && g.core.EndStage(n); n++ {
-		err = g.finish()
-	}
-	return err
-}
-
-// finish runs the graph to rest, through what waits for a timer.
-func (g *Graph) finish() error {
-	if err := g.Quiesce(); err != nil {
-		return err
-	}
-	taken, lap := g.core.Taken(), 0
-	for idle := 0; ; idle++ {
-		at, ok := g.core.FireDue() // not the end of a key: the input ends before it
-		if !ok {
-			lap++ // one tick more of each lane whose nodes have not seen the end
-			at, ok = g.core.OwedDue(lap)
-		}
-		if !ok {
-			return nil
-		}
-		if err := g.AdvanceTo(at); err != nil {
-			return err
-		}
-		if now := g.core.Taken(); now != taken {
-			taken, idle = now, 0
-		}
-		if idle >= reactor.DefaultMicroEpochs {
-			return livelock(g.Now())
-		}
-	}
 }
 
 // Join waits for the workers of pools, which have nothing to do between two calls. The graph is not used after it.

@@ -65,6 +65,9 @@ func (b *batch) Due() (time.Time, bool) {
 	return b.since.Add(b.rule.Interval), true
 }
 
+// LastDue implements [fold.Lasting].
+func (b *batch) LastDue() (time.Time, bool) { return b.Due() }
+
 func (b *batch) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return b.End(out) }
 
 func (b *batch) End(out []boundary.Boundary) []boundary.Boundary {

@@ -42,6 +42,7 @@ func (c Declared) compileKeyed(at *fold.Site) (*fold.Program, spec.Diagnostics) 
 	return &fold.Program{
 		New: func() fold.Fold { return newBatches(p) }, Type: expression.ObjectOf(types, false), Shape: p.shape,
 		Keys: keys, Groups: p.fields, Ticks: c.Interval > 0,
+		Lasts: c.Interval > 0,
 	}, nil
 }
 
@@ -166,6 +167,16 @@ func (b *batches) Due() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return b.shelf.At(slot).since.Add(b.p.rule.Interval), true
+}
+
+// LastDue implements [fold.Lasting].
+func (b *batches) LastDue() (at time.Time, ok bool) {
+	for _, w := range slices.Backward(b.began) {
+		if x := b.shelf.At(w.slot); x != nil && x.number == w.number {
+			return x.since.Add(b.p.rule.Interval), b.p.rule.Interval > 0
+		}
+	}
+	return at, false
 }
 
 // Tick implements [fold.Folder].

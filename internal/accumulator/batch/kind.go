@@ -69,7 +69,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	}
 	return &fold.Program{
 		New:  func() fold.Fold { return &batch{rule: c, maxBytes: at.MaxBytes} },
-		Type: expression.ListOf(at.Emitted), WithEpochs: c.Flush == "epoch",
+		Type: expression.ListOf(at.Emitted), WithEpochs: c.Flush == "epoch", Lasts: c.Interval > 0,
 	}, nil
 }
 

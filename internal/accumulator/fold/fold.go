@@ -119,6 +119,11 @@ type (
 		// OpenUntil is the end of the first thing that is open; false when nothing is.
 		OpenUntil() (time.Time, bool)
 	}
+	// Lasting is a fold of whose open things time completes some.
+	Lasting interface {
+		// LastDue is when it would complete the last of those that are open now; false when there are none.
+		LastDue() (time.Time, bool)
+	}
 	// Handing is a fold that hands over what it keeps itself, once for all that was folded since the
 	// last time: a table.
 	Handing interface {

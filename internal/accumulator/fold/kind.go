@@ -109,6 +109,8 @@ type Program struct {
 	// Ticks says that time completes something by itself. Together says that when something is completed
 	// for one key depends on events of others.
 	Ticks, Together bool
+	// Lasts says that time completes what is open when no event comes any more: the fold is a [Lasting].
+	Lasts bool
 	// WithEpochs says that after every epoch that is kept the fold is asked to End.
 	WithEpochs bool
 }

@@ -272,6 +272,20 @@ func (j *Join) QuietDue() (time.Time, bool) {
 	return time.Unix(0, after(after(end, 1), int64(j.p.Lateness))).UTC(), true
 }
 
+// LastDue implements [fold.Lasting]: of what goes alone, for what else goes then says nothing.
+func (j *Join) LastDue() (at time.Time, ok bool) {
+	last := int64(noTime)
+	for side := range j.queues {
+		for _, e := range j.queues[side] {
+			if j.p.outer(side) && e.row().matches == 0 {
+				_, end := j.p.span(side, e.at)
+				last, ok = max(last, end), true
+			}
+		}
+	}
+	return time.Unix(0, after(after(last, 1), int64(j.p.Lateness))).UTC(), ok
+}
+
 // OpenUntil implements [fold.Watching]: what has found no partner is handed over as of its own time, and nothing behind
 // a join is complete before it.
 func (j *Join) OpenUntil() (time.Time, bool) {

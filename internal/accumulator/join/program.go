@@ -50,6 +50,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	p.compileShape(at)
 	return &fold.Program{
 		New: func() fold.Fold { return New(p) }, Type: p.typ, Shape: p.shape, Ticks: true, Together: true,
+		Lasts:  p.outer(Left) || p.outer(Right),
 		Groups: fold.KeyFields{Names: append([]string{"key"}, p.named...)},
 	}, nil
 }

@@ -91,8 +91,18 @@ func (s *Set) due(one *Stage, open Open) (at time.Time, ok bool) {
 	return s.reach(one, at, open)
 }
 
+// LastDue is when time completes the last of what a stage input holds open now, if nothing that is open in front of it
+// ends later; false where time completes nothing of it.
+func (s *Set) LastDue(one *Stage) (at time.Time, ok bool) {
+	at, ok = one.LastDue()
+	if _, quiet := one.QuietDue(); ok && quiet && one.Follows {
+		return s.reach(one, at, nil)
+	}
+	return at, ok
+}
+
 // reach is the engine time at which the stage of an input comes to the time to; ok is false when
-// something in front of it ends later.
+// something in front of it ends later. Without open nothing does.
 func (s *Set) reach(one *Stage, to time.Time, open Open) (at time.Time, ok bool) {
 	at = to
 	for _, i := range one.Rests {
@@ -134,6 +144,9 @@ func (s *Set) come(one *Stage, now time.Time, open Open) time.Time {
 
 // open is until when what input i holds open is.
 func (s *Set) open(i int, open Open) (time.Time, bool) {
+	if open == nil {
+		return time.Time{}, false
+	}
 	if one := s.of[i]; one != nil {
 		return one.OpenUntil()
 	}

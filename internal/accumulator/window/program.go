@@ -76,6 +76,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 		Keys: w.keys, Groups: w.keyFields, Args: w.calls.Args(), Stage: stage, LooksOnly: true,
 		FactsOnly: true,
 		Ticks:     c.Count == 0 && (!w.timed || c.Idle > 0 || c.Early > 0), Together: c.Early > 0,
+		Lasts: c.Count == 0,
 	}, nil
 }
 

@@ -18,6 +18,14 @@ func (w *Window) QuietDue() (time.Time, bool) { return w.quietDue(w) }
 // OpenUntil implements [fold.Watching].
 func (w *Window) OpenUntil() (time.Time, bool) { return openUntil(w) }
 
+// LastDue implements [fold.Lasting].
+func (w *Window) LastDue() (at time.Time, ok bool) {
+	if w.closed == len(w.instances) {
+		return at, false
+	}
+	return time.Unix(0, w.instances[len(w.instances)-1].end+int64(w.p.Lateness)).UTC(), true
+}
+
 func (w *Window) nextEnd() (int64, bool) {
 	if w.closed == len(w.instances) {
 		return 0, false

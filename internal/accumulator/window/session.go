@@ -313,6 +313,17 @@ func (s *Sessions) QuietDue() (time.Time, bool) { return s.quietDue(s) }
 // OpenUntil implements [fold.Watching].
 func (s *Sessions) OpenUntil() (time.Time, bool) { return openUntil(s) }
 
+// LastDue implements [fold.Lasting].
+func (s *Sessions) LastDue() (at time.Time, ok bool) {
+	last := int64(watermark.NoTime)
+	for slot := range s.shelf.Slots() {
+		if x := s.shelf.At(slot); !x.closed {
+			last, ok = max(last, x.end), true
+		}
+	}
+	return time.Unix(0, last+int64(s.p.Lateness)).UTC(), ok
+}
+
 func (s *Sessions) nextEnd() (int64, bool) {
 	end, _, ok := s.next(&s.ends)
 	return end, ok

@@ -19,17 +19,8 @@ func (d *Drive) Due(quiet bool) (at time.Time, ok bool) {
 func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 	i = -1
 	for k := range d.inputs {
-		acc := d.inputs[k].acc
-		if acc == nil {
-			continue
-		}
-		if due, has := acc.Due(); has && (!ok || due.Before(at)) {
+		if due, has := d.inputs[k].due(quiet); has && (!ok || due.Before(at)) {
 			at, i, ok = due, k, true
-		}
-		if quiet && !d.inputs[k].held {
-			if due, has := acc.QuietDue(); has && (!ok || due.Before(at)) {
-				at, i, ok = due, k, true
-			}
 		}
 	}
 	if due, has := d.core.Due(); has && (!ok || due.Before(at)) {
@@ -39,6 +30,37 @@ func (d *Drive) due(quiet bool) (at time.Time, i int, ok bool) {
 		at, i, ok = due, -1, true
 	}
 	return at, i, ok
+}
+
+// due is the input's next timer.
+func (in *input) due(quiet bool) (at time.Time, ok bool) {
+	if in.acc == nil {
+		return at, false
+	}
+	at, ok = in.acc.Due()
+	if quiet && !in.held {
+		if due, has := in.acc.QuietDue(); has && (!ok || due.Before(at)) {
+			return due, true
+		}
+	}
+	return at, ok
+}
+
+// Awaited is when time next does what is waited for, where no event comes any more: it completes something that an
+// input holds open, which opens says, or the wait of an epoch is over. Nobody waits for ticks, nor for what time
+// forgets, nor for a stream to be silent in front of which nothing is open.
+func (d *Drive) Awaited() (at time.Time, opens, ok bool) {
+	at, ok = d.core.FireDue()
+	for i := range d.inputs {
+		in := &d.inputs[i]
+		if in.acc == nil || in.acc.Counters().Open == 0 || d.core.Config().Inputs[i].Table != nil {
+			continue
+		}
+		if due, has := in.due(true); has && (!ok || due.Before(at)) {
+			at, opens, ok = due, true, true
+		}
+	}
+	return at, opens, ok
 }
 
 // holds says until when what input i holds open is. Nothing is known of one whose accumulator is away

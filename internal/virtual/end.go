@@ -1,0 +1,83 @@
+package virtual
+
+import (
+	"github.com/graphd/graphd/internal/accumulator/stage"
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// Close ends all inputs. Nothing comes any more, and time goes on as it does live in a silence: from one timer to the
+// next, each at its own time, as long as something waits for it (M26). What no time completes is handed over then, and
+// the stages end, one after the other.
+func (g *Graph) Close() error {
+	if err := g.Await(); err != nil {
+		return err
+	}
+	return g.HandOver()
+}
+
+// Await has time go on until it completes nothing more of what the inputs hold open, and no epoch waits.
+func (g *Graph) Await() error { return g.goOn(false) }
+
+// HandOver hands over what no time completes, such as a batch that waits for more, and then ends the stages. It comes
+// behind Await: what a live graph says in a silence comes first.
+func (g *Graph) HandOver() error {
+	for _, a := range g.accs {
+		if a != nil {
+			a.EndOfInput(g.Now())
+		}
+	}
+	err := g.goOn(true)
+	for _, s := range g.core.Stages().All() {
+		if err == nil {
+			err = g.endStage(s)
+		}
+	}
+	return err
+}
+
+// endStage has time go on until all is complete that a stage input holds open now, and then hands over what no time
+// completes. What ticks have opened meanwhile stays open: as they go on, there would be no end of it.
+func (g *Graph) endStage(s *stage.Stage) error {
+	if last, ok := g.core.Stages().LastDue(s); ok {
+		if err := g.advance(last, true); err != nil {
+			return err
+		}
+		if err := g.goOn(true); err != nil {
+			return err
+		}
+	}
+	if _, more := g.core.Stages().LastDue(s); more {
+		return nil
+	}
+	g.core.EndStage(s)
+	return g.goOn(true)
+}
+
+// goOn runs the graph to rest, through what is waited for. Where ticks are, each lane ticks once more whose nodes have
+// not seen the end.
+func (g *Graph) goOn(ticks bool) error {
+	if err := g.Quiesce(); err != nil {
+		return err
+	}
+	taken, lap := g.core.Taken(), 0
+	for idle := 0; ; idle++ {
+		at, opens, ok := g.drive.Awaited()
+		if !ok && ticks {
+			lap++
+			at, ok = g.core.OwedDue(lap)
+		}
+		if !ok {
+			return nil
+		}
+		before := g.Now()
+		if err := g.advance(at, true); err != nil {
+			return err
+		}
+		if now := g.core.Taken(); now != taken || opens && g.Now().After(before) {
+			taken, idle = now, 0 // what is open becomes less each time
+		}
+		if idle >= reactor.DefaultMicroEpochs {
+			return livelock(g.Now())
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package virtual_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// M26: at the end of a run time goes on as in a silence. What is open closes at its own time, early results and ticks
+// come in between, a latest input gives each window its epoch, and then comes what no time completes. Nobody waits for
+// ticks: when nothing else is left there is one more, for the nodes that have not seen the end.
+func TestM26TheEndIsASilence(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  w: { time: event.at, time_unit: s, strategy: latest,
+    window: { tumbling: 1s, lateness: 2s, early: 700ms, aggregate: { n: count() } } }
+  b: { time: event.at, time_unit: s, batch: { size: 100 } }
+  c: { time: event.at, time_unit: s, strategy: latest, batch: { interval: 2500ms } }
+lanes: { l: { fixed_rate: { period: 2500ms } } }
+nodes:
+  at: { event: true, expr: '[now().Second(), w.end.Second(), w.early ? "early" : "whole"]' }
+  some: { event: true, expr: '[now().Second(), len(b)]' }
+  more: { event: true, expr: '[now().Second(), len(c)]' }
+  tick: { expr: '[now().Second(), len(b ?? [])]', lane: l }
+outputs:
+  at: { from: at, sink: { drop: {} } }
+  some: { from: some, sink: { drop: {} } }
+  more: { from: more, sink: { drop: {} } }
+  tick: { from: tick, sink: { drop: {} } }
+`)
+	for i := range 3 {
+		s.push(i, `{"at":10}`, `{"at":11}`)
+	}
+	s.out = nil // what came before the end
+	s.must(s.g.Close())
+	const want = `at [11,12,"early"]; tick [12,0]; at [13,11,"whole"]; more [13,2]; at [14,12,"whole"]; ` +
+		`some [14,2]; tick [15,2]`
+	if got := strings.Join(s.out, "; "); got != want {
+		t.Errorf("put out %s\nwant %s", got, want)
+	}
+}
+
+// M26: an epoch that waits is waited for, and so is what it may wait with: behind a debounce each window has its own.
+func TestM26TheEndWaitsForEachDebounce(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  w: { time: event.at, time_unit: s, strategy: latest,
+    window: { tumbling: 10s, lateness: 30s, aggregate: { n: count() } } }
+reactor: { debounce: 3s }
+nodes:
+  o: { event: true, expr: '[now(), w.end]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`)
+	s.push(0, `{"at":100}`, `{"at":111}`)
+	s.must(s.g.Close())
+	const want = `o ["1970-01-01T00:02:23.000Z","1970-01-01T00:01:50.000Z"]; ` +
+		`o ["1970-01-01T00:02:33.000Z","1970-01-01T00:02:00.000Z"]`
+	if got := strings.Join(s.out, "; "); got != want {
+		t.Errorf("put out %s\nwant %s", got, want)
+	}
+}
+
+// M26: a stage is waited for until what it holds open at the end of its inputs is complete. What ticks open behind that
+// stays open, and is queued: they go on for ever.
+func TestM26TheEndOfAStageThatTicksFeed(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { time: event.at, time_unit: s, strategy: sequential }
+  s: { from: beat, time: event.t, window: { tumbling: 10s, aggregate: { n: count() } } }
+lanes: { l: { fixed_rate: { period: 3s } } }
+nodes:
+  beat: { expr: '{ "t": now(), "n": a.at }', lane: l }
+  whole: { event: true, expr: '[now(), s.end, s.n]' }
+outputs:
+  whole: { from: whole, sink: { drop: {} } }
+`)
+	s.push(0, `{"at":1}`, `{"at":22}`)
+	s.out = nil
+	s.must(s.g.Close())
+	const want = `whole ["1970-01-01T00:00:30.000Z","1970-01-01T00:00:30.000Z",3]`
+	if got := strings.Join(s.out, "; "); got != want {
+		t.Errorf("put out %s\nwant %s", got, want)
+	}
+	if b := s.g.Core().Look().Inputs[1].Books; b.Queued == 0 {
+		t.Errorf("the tick at the end is in nothing: %+v", b)
+	}
+}
+
+// M26: a join hands over alone when it would live, and what a table or a key forgets is not waited for.
+func TestM26TheEndOfAJoin(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  l: { time: event.at, time_unit: s }
+  r: { time: event.at, time_unit: s }
+  rows: { time: event.at, time_unit: s, table: { key: event.k, ttl: 1h } }
+  j: { join: { left: l, right: r, on: k, within: 20s, type: left, lateness: 2s } }
+nodes:
+  o: { event: true, expr: '[now().Second(), j.key, j.matched]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`)
+	s.push(0, `{"at":5,"k":"a"}`, `{"at":6,"k":"b"}`, `{"at":8,"k":"c"}`)
+	s.push(1, `{"at":8,"k":"c"}`)
+	s.push(2, `{"at":8,"k":"c"}`)
+	s.must(s.g.Close())
+	const want = `o [8,"c",true]; o [27,"a",false]; o [28,"b",false]`
+	if got := strings.Join(s.out, "; "); got != want {
+		t.Errorf("put out %s\nwant %s", got, want)
+	}
+	if at := s.g.Now(); at.After(time.Unix(29, 0)) {
+		t.Errorf("it ends at %v", at)
+	}
+}
