@@ -95,7 +95,7 @@ func (d *Daemon) Delete(ctx context.Context, graph string, state bool) error {
 // graph is gone.
 func (d *Daemon) Subscribe(ctx context.Context, graph string, topics []string, since string,
 	each func(*client.Frame) error) error {
-	sub, err := d.engine.Watch(ctx, ref(graph), topics, since)
+	sub, err := d.engine.Watch(ctx, ref(graph), api.Wanted{Topics: topics, Since: since})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ type TailOptions struct {
 	Since  string   // the place of the last frame that was seen, see [Frame.Place]; "" is from now on
 	// Where is an expression over outputs and firings, of which those come for which it is true; "" is all of them.
 	Where string
+	// Sample is of how many epochs a second outputs and firings come, of those of one graph, and at most how often its
+	// state does; 0 is all of them. [Frame.LeftOut] counts the others. Where and Sample exclude each other.
+	Sample int
 	// Lost, when it is not nil, hears of a lost connection and how long it is until the next attempt.
 	Lost func(err error, wait time.Duration)
 	// Back, when it is not nil, hears that a lost connection was made again.
@@ -41,11 +44,11 @@ func (c *Client) Tail(ctx context.Context, name string, o TailOptions, each func
 	}
 	since, wait := o.Since, firstWait
 	for connected, lost := false, false; ; {
-		w, err := c.watch(ctx, name, &subscription{Topics: o.Topics, Since: since, Where: o.Where})
+		w, err := c.watch(ctx, name, &subscription{Topics: o.Topics, Since: since, Where: o.Where, Sample: o.Sample})
 		missed := lost && err == nil && name == ""
 		if lost && Code(err) == api.CodeBadSince { // another graph of that name, or one that has kept nothing
 			at, missed = api.Places{}, true
-			w, err = c.watch(ctx, name, &subscription{Topics: o.Topics, Where: o.Where})
+			w, err = c.watch(ctx, name, &subscription{Topics: o.Topics, Where: o.Where, Sample: o.Sample})
 		}
 		if err == nil {
 			if connected = true; lost && o.Back != nil {

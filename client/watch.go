@@ -38,6 +38,7 @@ type subscription struct {
 	Topics []string `json:"topics"`
 	Since  string   `json:"since,omitempty"`
 	Where  string   `json:"where,omitempty"`
+	Sample int      `json:"sample,omitempty"`
 }
 
 func (c *Client) watch(ctx context.Context, name string, q *subscription) (*Watch, error) {

@@ -42,6 +42,7 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 		Topics []string        `json:"topics"`
 		Since  string          `json:"since"`
 		Where  string          `json:"where"`
+		Sample int             `json:"sample"`
 	}
 	if wsjson.Write(ctx, conn, map[string]any{
 		"type": "hello", "server_time": now, "limits": map[string]int{},
@@ -51,7 +52,7 @@ func (d *daemon) watch(w http.ResponseWriter, r *http.Request) {
 	}
 	d.mu.Lock()
 	d.log = append(d.log, strings.TrimSpace(request.Type+" "+strings.Join(request.Topics, ",")+" "+request.Since+
-		" "+request.Where))
+		" "+request.Where+strings.Repeat(" sample", min(1, request.Sample))))
 	d.mu.Unlock()
 	if wsjson.Write(ctx, conn, map[string]any{"type": "result", "id": request.ID, "topics": request.Topics}) != nil {
 		return
@@ -133,7 +134,11 @@ func TestTailSubscribes(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("got %+v", r)
 	}
-	want := []string{"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,firings 7:41 value > 1"}
+	if s := command(t.Context(), daemon.Server, "", "tail", "market_maker", "--sample", "4", "-n", "1"); s.code != 0 {
+		t.Fatalf("got %+v", s)
+	}
+	want := []string{"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,firings 7:41 value > 1",
+		"GET /v1/ws/graphs/market_maker/reactor", "subscribe outputs,health   sample"}
 	if d := cmp.Diff(want, daemon.requests()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

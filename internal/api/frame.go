@@ -34,6 +34,8 @@ type Frame struct {
 	State       *State          `json:"state,omitempty"`
 	From        int64           `json:"from,omitempty"` // gap
 	To          int64           `json:"to,omitempty"`   // gap
+	// LeftOut is how many epochs the sample that a watcher has asked for has left out before this one.
+	LeftOut int64 `json:"left_out,omitempty"`
 	// A frame of the type summary has one of these: the graph's summary; or among all graphs the row of one, that one
 	// is not there any more, or what there was to tell of all together. It has no place in a stream.
 	Summary *GraphSummary `json:"summary,omitempty"`
@@ -95,6 +97,13 @@ func (p Places) String() string {
 		text = strconv.AppendInt(text, p[n].Seq, 10)
 	}
 	return string(text)
+}
+
+// Wanted is what a watcher asks for.
+type Wanted struct {
+	Topics []string
+	Since  string // "incarnation:seq" of the last frame that was seen of a graph, see [Places]; "" is from now on
+	Sample int    // of how many epochs a second it is told, of those of one graph; 0 is all
 }
 
 // Subscription is one watcher's bounded queue. What it missed is announced by a gap frame

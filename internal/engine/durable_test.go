@@ -79,7 +79,8 @@ func TestM29NothingLeavesBeforeTheJournal(t *testing.T) {
 		b := newBed(t, lasting{faulty}, &scripted{sink: func(string) sink.Sink { return got }})
 		defer b.close()
 		b.apply(journaled, "g")
-		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
+			api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,8 @@ func TestM53AllGraphsAreWatchedWhereverTheyRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, names := gathered(t)
 		defer m.close()
-		sub, err := m.beds["a"].e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs", "health"}, "")
+		sub, err := m.beds["a"].e.Watch(t.Context(), api.Ref{Tenant: "default"},
+			api.Wanted{Topics: []string{"outputs", "health"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -318,39 +318,38 @@ func (e *Engine) watchHere(ctx context.Context, tenant string, q *watch.Queue) a
 	return sub
 }
 
-// Watch subscribes to one graph, or to all of the tenant's when the name is empty. since is
-// "incarnation:seq" of the last frame that a watcher of one graph has seen before, or "".
-func (e *Engine) Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error) {
-	q, err := watch.NewQueue(topics, g.Name == "")
+// Watch subscribes to one graph, or to all of the tenant's when the name is empty.
+func (e *Engine) Watch(ctx context.Context, g api.Ref, w api.Wanted) (api.Subscription, error) {
+	q, err := watch.NewQueue(w.Topics, w.Sample, g.Name == "")
 	if err != nil {
 		return nil, err
 	}
 	if g.Name == "" {
-		return e.spread.WatchAll(ctx, g.Tenant, q, topics, func() api.Subscription {
+		return e.spread.WatchAll(ctx, g.Tenant, q, w.Topics, func() api.Subscription {
 			return e.watchHere(ctx, g.Tenant, q)
 		}), nil
 	}
 	var at api.Places
 	find := e.graph
-	if since != "" {
-		if at, err = watch.ParsePlaces(since); err != nil {
+	if w.Since != "" {
+		if at, err = watch.ParsePlaces(w.Since); err != nil {
 			return nil, err
 		}
 		find = func(g api.Ref) (*graphrun.Graph, error) { return e.settled(ctx, g) }
 	}
 	m, err := find(g)
-	if err == nil && since != "" {
+	if err == nil && w.Since != "" {
 		err = watch.OfShards(at, m.Shards())
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case e.spread.Spreads(m):
-		return e.spread.Watch(ctx, m, q, topics, at, func() *graphrun.Graph {
+		return e.spread.Watch(ctx, m, q, w, at, func() *graphrun.Graph {
 			m, _ := e.graph(g)
 			return m
 		})
-	case since == "":
+	case w.Since == "":
 		m.Watch(ctx, q)
 		return q, nil
 	}

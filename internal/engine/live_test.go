@@ -68,7 +68,7 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 		g := api.Ref{Tenant: "default", Name: "g"}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
 			"{ from: n, sink: { websocket: {} } } }\nhistory: { keep: 100000 }\n", "g")
-		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestWatchAnnouncesGaps(t *testing.T) {
 		if int64(len(got))+missed != n || missed == 0 {
 			t.Fatalf("%d frames and %d announced as missed, of %d", len(got), missed, n)
 		}
-		again, err := b.e.Watch(t.Context(), g, []string{"outputs"}, last)
+		again, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"outputs"}, Since: last})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestM33UpdateKeepsState(t *testing.T) {
 			"{ o: { from: n, sink: { websocket: {} } } }\n"
 		b.apply(fmt.Sprintf(doc, ""), "g")
 		b.push("g", "a", "1", "2")
-		sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}

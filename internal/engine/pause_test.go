@@ -19,7 +19,7 @@ func TestM11WatchersSeeThePause(t *testing.T) {
 		b.apply(fmt.Sprintf(busyDoc, "g"), "g")
 		b.push("g", "a", "1")
 		g := api.Ref{Tenant: "default", Name: "g"}
-		sub, err := b.e.Watch(t.Context(), g, []string{"health"}, "")
+		sub, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"health"}})
 		if err != nil {
 			t.Fatal(err)
 		}

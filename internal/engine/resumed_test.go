@@ -22,7 +22,7 @@ func TestWatchGoesOnBehindARestart(t *testing.T) {
 			b.apply(fmt.Sprintf("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
 				"outputs: { o: { from: n, sink: { websocket: {} } } }\nhistory: { keep: %d }\n", keep), "g")
 			watch := func(since string) (got, last string) {
-				sub, err := b.e.Watch(t.Context(), g, []string{"outputs", "firings"}, since)
+				sub, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"outputs", "firings"}, Since: since})
 				if err != nil {
 					t.Fatal(err)
 				}

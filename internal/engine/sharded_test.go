@@ -60,7 +60,7 @@ func TestM48ShardsAreOneGraph(t *testing.T) {
 		store := memstore.New()
 		b := newSharded(t, store)
 		b.apply(shardedGraph, "g")
-		sub, err := b.e.Watch(t.Context(), shardedRef, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), shardedRef, api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func framesOf(sub api.Subscription, most int) (all streams, at api.Places) {
 
 func (b *bed) watches(since string, topics ...string) api.Subscription {
 	b.t.Helper()
-	sub, err := b.e.Watch(b.t.Context(), ofG, topics, since)
+	sub, err := b.e.Watch(b.t.Context(), ofG, api.Wanted{Topics: topics, Since: since})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestM53FramesNameTheirShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSharded(t, memstore.New())
 		defer b.close()
-		everyone, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs"}, "")
+		everyone, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestSinceIsChecked(t *testing.T) {
 			"9/1:1":       "since 9/1:1 is of no shard that there is: the graph has the shards 0 to 2",
 			"9/1:1,3/1:1": "is of no shard that there is",
 		} {
-			sub, err := b.e.Watch(t.Context(), ofG, []string{"outputs"}, since)
+			sub, err := b.e.Watch(t.Context(), ofG, api.Wanted{Topics: []string{"outputs"}, Since: since})
 			refused, _ := errors.AsType[*api.Error](err)
 			if (err == nil) != (want == "") || err != nil && (refused == nil || refused.Code != api.CodeBadSince ||
 				!strings.Contains(refused.Detail, want)) {
@@ -274,7 +274,8 @@ func TestSinceIsChecked(t *testing.T) {
 		b.apply("graph: h\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { drop: "+
 			"{} } } }\n", "h")
 		h := api.Ref{Tenant: "default", Name: "h"}
-		if _, err := b.e.Watch(t.Context(), h, []string{"outputs"}, "1/1:0"); err == nil ||
+		w := api.Wanted{Topics: []string{"outputs"}, Since: "1/1:0"}
+		if _, err := b.e.Watch(t.Context(), h, w); err == nil ||
 			!strings.Contains(err.Error(), "the graph has one stream, which since names as incarnation:seq") {
 			t.Errorf("a graph without shards: %v", err)
 		}

@@ -20,7 +20,8 @@ type seen struct {
 
 func (m *many) watch(by, since string) *seen {
 	m.t.Helper()
-	sub, err := m.beds[by].e.Watch(m.t.Context(), shardedRef, []string{"outputs", "firings"}, since)
+	sub, err := m.beds[by].e.Watch(m.t.Context(), shardedRef,
+		api.Wanted{Topics: []string{"outputs", "firings"}, Since: since})
 	if err != nil {
 		m.t.Fatal(err)
 	}

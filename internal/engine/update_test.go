@@ -91,7 +91,7 @@ func TestM33UpdateRollsBack(t *testing.T) {
 				defer b.close()
 				g := api.Ref{Tenant: "default", Name: "g"}
 				b.apply(fmt.Sprintf(summing, "", "", ""), "g")
-				sub, err := b.e.Watch(t.Context(), g, []string{"outputs"}, "")
+				sub, err := b.e.Watch(t.Context(), g, api.Wanted{Topics: []string{"outputs"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -311,7 +311,7 @@ func TestM33WatcherOfAllSeesEachFrameOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
 		defer b.close()
-		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs"}, "")
+		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, api.Wanted{Topics: []string{"outputs"}})
 		if err != nil {
 			t.Fatal(err)
 		}

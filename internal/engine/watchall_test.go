@@ -25,7 +25,7 @@ func TestW22StuckGraphsHoldAWatcherUpOnce(t *testing.T) {
 				b.push("quick", "a", "1")
 				time.Sleep(stuckFor)
 				began := time.Now()
-				sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, []string{"outputs"}, "")
+				sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default"}, api.Wanted{Topics: []string{"outputs"}})
 				if err != nil {
 					t.Fatal(err)
 				}

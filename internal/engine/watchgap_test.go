@@ -29,7 +29,8 @@ func tellsOfAll(t *testing.T, mode string, keep int) {
 		"outputs: { o: { from: n, sink: { drop: {} } } }\nhistory: { keep: %d }\ndurability: { mode: %s }\n",
 		keep, mode), "g")
 	watch := func(since string) api.Subscription {
-		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, []string{"outputs", "firings"}, since)
+		sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
+			api.Wanted{Topics: []string{"outputs", "firings"}, Since: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,8 @@ func TestM53WatcherKnowsWhereItBegins(t *testing.T) {
 			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1", "2")
 		begin := func(since string) *watch.Queue {
-			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, []string{"firings"}, since)
+			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
+				api.Wanted{Topics: []string{"firings"}, Since: since})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,8 +20,7 @@ func (f *fake) sub(n int) *fakeSub {
 }
 
 type fakeSub struct {
-	topics []string
-	since  string
+	api.Wanted
 	frames chan *api.Frame // closed: the graph is gone
 	once   sync.Once
 	closed chan struct{}
@@ -29,7 +28,7 @@ type fakeSub struct {
 
 // Places are those of a graph with shards, where the watcher came from one.
 func (s *fakeSub) Places() string {
-	if strings.Contains(s.since, "/") {
+	if strings.Contains(s.Since, "/") {
 		return "7:1,2/7:5"
 	}
 	return ""

@@ -367,18 +367,18 @@ func (f *fake) Limits(context.Context) []api.Limit {
 	return []api.Limit{{Name: "graphs", Limit: 10, Used: new(int64(1)), Unit: "graphs"}}
 }
 
-func (f *fake) Watch(_ context.Context, g api.Ref, topics []string, since string) (api.Subscription, error) {
+func (f *fake) Watch(_ context.Context, g api.Ref, w api.Wanted) (api.Subscription, error) {
 	if g.Name != "" {
 		if err := f.find(g); err != nil {
 			return nil, err
 		}
 	}
-	if since == "bad" {
+	if w.Since == "bad" {
 		return nil, &api.Error{Status: 400, Code: "bad_since", Detail: "since is not incarnation:seq"}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &fakeSub{topics: topics, since: since, frames: make(chan *api.Frame, 1000), closed: make(chan struct{})}
+	s := &fakeSub{Wanted: w, frames: make(chan *api.Frame, 1000), closed: make(chan struct{})}
 	f.subs = append(f.subs, s)
 	return s, nil
 }

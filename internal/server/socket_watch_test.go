@@ -103,8 +103,8 @@ func TestWatch(t *testing.T) {
 	c.send(`{"type":"subscribe","id":1,"topics":["outputs","firings","health","state"],"since":"7:41"}`)
 	c.want(`{"type":"result","id":1,"topics":["outputs","firings","health","state"]}`)
 	sub := f.sub(0)
-	if sub.since != "7:41" || len(sub.topics) != 4 {
-		t.Errorf("subscribed to %v since %q", sub.topics, sub.since)
+	if sub.Since != "7:41" || len(sub.Topics) != 4 {
+		t.Errorf("subscribed to %v since %q", sub.Topics, sub.Since)
 	}
 	fired, state := firing(), fakeState()
 	frames := []*api.Frame{
@@ -174,6 +174,39 @@ func TestWatchAll(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
+}
+
+// TestWatchSample: how many epochs a second are wanted goes to the graph; what it cannot be is refused, and so is it
+// beside where and of all graphs.
+func TestWatchSample(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	url := serve(t, newServer(t, f, Config{}))
+	c := connect(t, url+reactorURL)
+	for _, wrong := range []string{`"sample":0`, `"sample":1001`, `"sample":-1`, `"sample":1.5`, `"sample":"4"`,
+		`"sample":4,"where":"ok"`} {
+		c.send(`{"type":"subscribe","id":1,"topics":["firings"],` + wrong + `}`)
+		c.wantError("1", "invalid_frame")
+	}
+	c.send(`{"type":"subscribe","id":2,"topics":["firings"],"sample":1000}`)
+	c.want(`{"type":"result","id":2,"topics":["firings"]}`)
+	sub := f.sub(0)
+	if sub.Sample != 1000 {
+		t.Errorf("%d a second are asked for", sub.Sample)
+	}
+	fired := firing()
+	for _, frame := range []*api.Frame{
+		{Type: "output", Graph: "g", Seq: 1, Incarnation: 7, Output: "o", Epoch: 9, Value: json.RawMessage("1"),
+			LeftOut: 3},
+		{Type: "firing", Graph: "g", Seq: 2, Incarnation: 7, Epoch: 9, Firing: &fired, LeftOut: 4},
+		{Type: "gap", Graph: "g", Seq: 4, Incarnation: 7, From: 3, To: 4, LeftOut: 5},
+	} {
+		sub.frames <- frame
+		c.wantFrame(frame)
+	}
+	all := connect(t, url+"/v1/ws/events")
+	all.send(`{"type":"subscribe","id":1,"topics":["firings"],"sample":4}`)
+	all.wantError("1", "invalid_frame")
 }
 
 // TestWatchWhere: outputs and firings come for which an expression is true, and whatever is neither; one that it

@@ -11,7 +11,7 @@ import (
 // M53: a queue that follows shards over members knows where it is in each, and where a shard goes on in another
 // incarnation behind what the queue was given, what lies between is a gap.
 func TestM53QueueFindsWhatAMoveHasLost(t *testing.T) {
-	q, err := NewQueue([]string{"outputs", "health"}, false)
+	q, err := NewQueue([]string{"outputs", "health"}, 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,10 +33,12 @@ type Hub struct {
 
 	mu       sync.Mutex
 	queues   []*Queue
-	seen     int64     // records of the run that were handed out
-	frame    int64     // the last frame that was, or that a gap told of
-	run      int64     // the incarnation that seen counts
-	told     condition // by the last health frame
+	whole    []*Queue   // of these, who is told of every epoch
+	samples  []*sampled // and who of some
+	seen     int64      // records of the run that were handed out
+	frame    int64      // the last frame that was, or that a gap told of
+	run      int64      // the incarnation that seen counts
+	told     condition  // by the last health frame
 	stateAt  time.Time
 	stateFor int64 // the epoch the last state frame showed
 	closed   bool
@@ -58,20 +60,26 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	defer h.mu.Unlock()
 	cfg := c.Config()
 	if h.run != cfg.Incarnation {
+		for _, s := range h.samples {
+			s.begin(h.seen, c.FramesBefore())
+		}
 		h.run, h.seen, h.frame = cfg.Incarnation, 0, c.FramesBefore()
 	}
 	h.seen = c.Records(h.seen, func(_ int64, r *reactor.Record) bool {
 		h.missed(r.Seq - 1)
-		h.publish(cfg, r, 0, h.queues)
+		h.publish(cfg, r, 0, h.whole, nil)
 		h.frame = r.Seq + int64(len(r.Emitted))
 		return true
 	})
 	h.missed(c.FramesShown())
+	for _, s := range h.samples {
+		again = sooner(again, s.tell(h, c, now))
+	}
 	if is := (condition{string(c.Health()), c.Paused()}); is != h.told {
 		h.told = is
 		h.send(h.queues, topicHealth, is.frame(c.Frames(), api.ReasonOf(c.HealthReason())))
 	}
-	return h.publishState(c, now)
+	return sooner(again, h.publishState(c, now))
 }
 
 // missed announces a gap to a frame where those before it have left the ring since the last look.
@@ -79,8 +87,8 @@ func (h *Hub) missed(to int64) {
 	if to <= h.frame {
 		return
 	}
-	for _, q := range h.queues {
-		if q.topics[topicOutputs] || q.topics[topicFirings] {
+	for _, q := range h.whole {
+		if q.ofEpochs() {
 			q.put(h.gap(h.run, h.frame+1, to))
 		}
 	}
@@ -93,8 +101,8 @@ func (h *Hub) gap(incarnation, from, to int64) *api.Frame {
 }
 
 // publish sends one record's frames that come after a sequence number: an output frame
-// each, then the firing.
-func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []*Queue) {
+// each, then the firing. The first of them says what was left out before it, where to is who is told of some.
+func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []*Queue, left *int64) {
 	var outputs, firings bool
 	for _, q := range to {
 		outputs = outputs || q.topics[topicOutputs]
@@ -109,7 +117,7 @@ func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 				Output: cfg.Outputs[e.Output], Stable: cfg.Stable(e.Output)}
 			h.send(to, topicOutputs, &api.Frame{
 				Type: "output", Seq: r.Seq + int64(k), Incarnation: r.Incarnation, Output: msg.Output, Epoch: r.Epoch,
-				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value),
+				Key: keyJSON(r.Key), FiringID: msg.FiringID(), Value: valueJSON(e.Value), LeftOut: taken(left),
 			})
 		}
 	}
@@ -121,6 +129,7 @@ func (h *Hub) publish(cfg *reactor.Config, r *reactor.Record, after int64, to []
 		f.Shard = h.shard
 		h.send(to, topicFirings, &api.Frame{
 			Type: "firing", Seq: r.Seq + int64(len(r.Emitted)), Incarnation: r.Incarnation, Epoch: r.Epoch, Firing: f,
+			LeftOut: taken(left),
 		})
 	}
 }
@@ -135,22 +144,33 @@ func keyJSON(key boundary.Key) json.RawMessage {
 // publishState sends the state to those who watch it, when an epoch has changed it and the
 // last frame is old enough; otherwise it says when that will be.
 func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
-	if c.Epoch() == h.stateFor || !slices.ContainsFunc(h.queues, func(q *Queue) bool { return q.topics[topicState] }) {
-		return time.Time{}
+	var to []*Queue
+	if c.Epoch() != h.stateFor && slices.ContainsFunc(h.whole, func(q *Queue) bool { return q.topics[topicState] }) {
+		if due := h.stateAt.Add(stateEvery); now.Before(due) {
+			again = due
+		} else {
+			h.stateAt, h.stateFor = now, c.Epoch()
+			to = slices.Clip(h.whole)
+		}
 	}
-	if due := h.stateAt.Add(stateEvery); now.Before(due) {
-		return due
+	for _, s := range h.samples {
+		is, due := s.stateDue(c.Epoch(), now)
+		if again = sooner(again, due); is {
+			to = append(to, s.q)
+		}
 	}
-	h.stateAt, h.stateFor = now, c.Epoch()
+	if len(to) == 0 {
+		return again
+	}
 	key := c.LastKey()
 	st, err := c.GetState(key)
 	if err != nil {
-		return time.Time{} // the key has been evicted since
+		return again // the key has been evicted since
 	}
 	wire := StateOf(c.Config(), &st)
-	h.send(h.queues, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch,
+	h.send(to, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch,
 		Key: keyJSON(key), State: &wire})
-	return time.Time{}
+	return again
 }
 
 // condition is what a health frame tells.
@@ -198,6 +218,11 @@ func (h *Hub) Attach(q *Queue) {
 		return
 	}
 	h.queues = append(slices.Clip(h.queues), q)
+	if q.sample > 0 {
+		h.samples = append(h.samples, newSampled(q, h))
+	} else {
+		h.whole = append(slices.Clip(h.whole), q)
+	}
 	q.hubs[h] = struct{}{}
 	h.watching.Add(1)
 }
@@ -279,6 +304,7 @@ func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 	default:
 		seq = 0 // what was undone in between nobody knows
 	}
+	skips, left := h.skips(c, q, seq)
 	first := true
 	c.Records(0, func(_ int64, r *reactor.Record) bool {
 		if last := r.Seq + int64(len(r.Emitted)); last <= seq {
@@ -287,8 +313,11 @@ func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 		if first && r.Seq > seq+1 {
 			gap(r.Seq - 1)
 		}
-		first = false
-		h.publish(cfg, r, seq, []*Queue{q})
+		if first = false; skips > 0 {
+			skips--
+			return true
+		}
+		h.publish(cfg, r, seq, []*Queue{q}, left)
 		return true
 	})
 	if to := c.FramesShown(); first && to > seq {
@@ -299,8 +328,11 @@ func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 func (h *Hub) detach(q *Queue) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if i := slices.Index(h.queues, q); i >= 0 {
-		h.queues = slices.Delete(slices.Clone(h.queues), i, i+1)
+	is := func(one *Queue) bool { return one == q }
+	if slices.Contains(h.queues, q) {
+		h.queues = slices.DeleteFunc(slices.Clone(h.queues), is)
+		h.whole = slices.DeleteFunc(slices.Clone(h.whole), is)
+		h.samples = slices.DeleteFunc(h.samples, func(s *sampled) bool { return s.q == q })
 		h.watching.Add(-1)
 	}
 }
@@ -309,7 +341,7 @@ func (h *Hub) detach(q *Queue) {
 func (h *Hub) Close() {
 	h.mu.Lock()
 	queues := h.queues
-	h.queues, h.closed = nil, true
+	h.queues, h.whole, h.samples, h.closed = nil, nil, nil, true
 	h.watching.Store(0)
 	h.mu.Unlock()
 	for _, q := range queues {

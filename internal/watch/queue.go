@@ -18,6 +18,7 @@ type Queue struct {
 	// forMember says that another member is fed by it, whose places are what it was given of shards that have moved.
 	forMember bool
 	topics    map[string]bool
+	sample    int           // of how many epochs a second it is told; 0 of all
 	wake      chan struct{} // capacity 1: "look"
 
 	mu     sync.Mutex
@@ -37,10 +38,11 @@ const (
 	topicState   = "state"
 )
 
-// NewQueue makes the queue of a watcher of topics; all says that it outlives each graph that
-// it is attached to.
-func NewQueue(topics []string, all bool) (*Queue, error) {
-	q := &Queue{all: all, topics: make(map[string]bool), wake: make(chan struct{}, 1), hubs: make(map[*Hub]struct{})}
+// NewQueue makes the queue of a watcher of topics, which is told of so many epochs a second, with sample 0 of all; all
+// says that it outlives each graph that it is attached to.
+func NewQueue(topics []string, sample int, all bool) (*Queue, error) {
+	q := &Queue{all: all, sample: sample, topics: make(map[string]bool), wake: make(chan struct{}, 1),
+		hubs: make(map[*Hub]struct{})}
 	for _, t := range topics {
 		switch t {
 		case topicOutputs, topicFirings, topicHealth, topicState:
@@ -52,6 +54,9 @@ func NewQueue(topics []string, all bool) (*Queue, error) {
 	}
 	return q, nil
 }
+
+// ofEpochs says that epochs come to the watcher, or what they have put out.
+func (q *Queue) ofEpochs() bool { return q.topics[topicOutputs] || q.topics[topicFirings] }
 
 // Skip has the queue leave out what is said here and which others tell of. It is called before the queue is attached,
 // and skip under a hub's lock.
@@ -125,7 +130,7 @@ func (q *Queue) move(f *api.Frame) {
 	switch {
 	case f.Type != "output" && f.Type != "firing" && f.Type != "gap":
 		return
-	case !known, f.Type == "gap", at.Incarnation == was.Incarnation:
+	case !known, f.Type == "gap", f.LeftOut > 0, at.Incarnation == was.Incarnation:
 	case f.Seq > was.Seq+1:
 		q.frames = append(q.frames, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
 			From: was.Seq + 1, To: f.Seq - 1, Seq: f.Seq - 1})
@@ -184,11 +189,12 @@ func (q *Queue) miss(f *api.Frame) {
 	for _, gap := range q.gaps {
 		if q.all || gap.Shard == f.Shard {
 			gap.To, gap.Seq = f.Seq, f.Seq
+			gap.LeftOut += f.LeftOut
 			return
 		}
 	}
 	q.gaps = append(q.gaps, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
-		From: f.Seq, To: f.Seq, Seq: f.Seq})
+		From: f.Seq, To: f.Seq, Seq: f.Seq, LeftOut: f.LeftOut})
 }
 
 // end takes a hub away; the queue ends with its last one unless it watches all.

@@ -8,7 +8,7 @@ import (
 
 func queue(t *testing.T, all bool, topics ...string) *Queue {
 	t.Helper()
-	q, err := NewQueue(topics, all)
+	q, err := NewQueue(topics, 0, all)
 	if err != nil {
 		t.Fatal(err)
 	}

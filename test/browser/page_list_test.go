@@ -90,6 +90,32 @@ func TestPageListsAllEarlierOnes(t *testing.T) {
 	p.until("what is new", epochs+`.startsWith("1401,1400,")`)
 }
 
+// TestPageSaysWhatWasLeftOut: a page asks for as many epochs as it draws. How many were left out in between is said,
+// and the newest are listed without a hole on request, of the history.
+func TestPageSaysWhatWasLeftOut(t *testing.T) {
+	s := newScripted(t)
+	p := start(t).open(s.URL + "/graphs/g")
+	one := s.next()
+	if one.fewer != 4 {
+		t.Errorf("the page asks for %d epochs a second", one.fewer)
+	}
+	one.say(`{"type":"result","id":1,"topics":[],"at":"1:4"}`, stands(t, nil), fired(3))
+	p.until("one", epochs+` === "3"`)
+	if p.now(`document.querySelector("p.left")`) != "null" {
+		t.Error("something is said to be left out while nothing is")
+	}
+	less := strings.Replace(fired(6), `"type":"firing",`, `"type":"firing","left_out":2,`, 1)
+	one.say(less, `{"type":"gap","graph":"g","seq":20,"incarnation":1,"from":13,"to":20,"left_out":3}`)
+	p.says("p.left", "5 others came in between")
+	s.answer("/v1/graphs/g/firings", historyOf(func() int { return 6 }))
+	p.click("section[aria-labelledby=firings]", "List the newest without a hole")
+	p.until("all of them", epochs+` === "6,5,4,3,2,1"`)
+	one.say(fired(9))
+	p.click("section[aria-labelledby=firings]", "Go on")
+	p.until("what comes", epochs+`.startsWith("9,gap,6,3")`)
+	p.quiet()
+}
+
 // TestPageHoldsSoMuch: of firings with much in them a page holds few.
 func TestPageHoldsSoMuch(t *testing.T) {
 	s := newScripted(t)

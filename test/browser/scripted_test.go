@@ -38,6 +38,7 @@ type socket struct {
 	ctx   context.Context
 	conn  *websocket.Conn
 	since string // that it has asked for
+	fewer int    // sample, that it has
 }
 
 func newScripted(t *testing.T) *scripted {
@@ -133,12 +134,15 @@ func (s *scripted) socket(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		var f struct{ Since string }
+		var f struct {
+			Since  string
+			Sample int
+		}
 		if err := json.Unmarshal(text, &f); err != nil {
 			s.t.Errorf("the page has sent %s: %v", text, err)
 			return
 		}
-		s.sockets <- &socket{s.t, context.WithoutCancel(r.Context()), ws, f.Since}
+		s.sockets <- &socket{s.t, context.WithoutCancel(r.Context()), ws, f.Since, f.Sample}
 	}
 }
 

@@ -27,7 +27,7 @@ export const Firings = ({ m, s }) => {
 	const [held, hold] = useState(null), [trouble, tell] = useState(""), [most, setMost] = useState(shown), [asking, setAsking] = useState(false)
 	const all = (held ?? m.firings).rows, keyed = s.keys != null
 	const filter = ["cause", "outcome", "output", "key"].map(q => query(q)).join("\n")
-	const list = all.filter(fits), causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
+	const list = all.filter(fits), left = (held ?? m.firings).left, causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
 	const turn = useRef(0), [looked, look] = useState(0) // a search ends when another is asked for, or nobody is there
 	useEffect(() => {
 		setMost(shown)
@@ -58,7 +58,19 @@ export const Firings = ({ m, s }) => {
 		hold(of)
 		setAsking(false)
 	}
-	const top = held && m.firings.rows.findIndex(f => f === held.rows[0])
+	const whole = async () => {
+		const of = new m.firings.constructor(s.graph)
+		setAsking(true)
+		try {
+			await of.newest()
+			hold(of)
+			tell("")
+		} catch (no) {
+			tell(no.message)
+		}
+		setAsking(false)
+	}
+	const top = held && topOf(m.firings.rows, held.rows[0])
 	const fresh = !held ? "" : top < 0 ? `, more than ${count(m.firings.rows.length)} new` : top ? `, ${count(top)} new` : ""
 	return html`<section aria-labelledby="firings">
 		<div class="bar"><h2 id="firings">Firings</h2>
@@ -82,11 +94,19 @@ export const Firings = ({ m, s }) => {
 				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${s.shards != null} />`)}</tbody>
 		</table></div>`}
 		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
+		${left > 0 && html`<p class="dim left">${`More fire than one can read: ${some(left, "other")} came in between, of which the history has what is kept.`}
+			${" "}<button class="link" disabled=${asking} onClick=${whole}>List the newest without a hole</button></p>`}
 		${(list.length > most || goesOn && !full) && html`<button class="more" disabled=${asking} onClick=${more}>
 			${filter.trim() && list.length <= most ? "Search the history" : "Earlier ones"}</button>`}
 		${asking && html`<span class="dim" role="status"> ${some(looked, "firing")} looked at …</span>`}
 		${full && list.length <= most && html`<p class="dim">The list is full. <code>graphd firings ${s.graph}</code> has those before.</p>`}
 	</section>`
+}
+
+/** topOf is where in rows the first of a list stands; where it is not among them, the first that is older. */
+const topOf = (rows, first) => {
+	const same = first ? rows.findIndex(f => idOf(f) === idOf(first)) : -1
+	return same >= 0 ? same : rows.findIndex(f => first && Date.parse(f.at) <= Date.parse(first.at))
 }
 
 const Gap = ({ f, columns }) => html`<tr class="gap"><td colspan=${columns}>${f.from == null ? "A gap: what came in between is " +

@@ -24,6 +24,7 @@ export class Firings {
 		this.rows = []
 		this.sizes = new Map() // by id
 		this.bytes = 0
+		this.left = 0 // that came in between those that came by themselves, and were not told
 		// Where the history goes on behind the last row: a cursor, "" where nothing is before it, and undefined where that
 		// has to be found, since rows have left the list.
 		this.older = undefined
@@ -32,7 +33,7 @@ export class Firings {
 	/** copy is a list that nothing comes to by itself. */
 	copy() {
 		const c = new Firings(this.graph)
-		return Object.assign(c, { rows: [...this.rows], sizes: new Map(this.sizes), bytes: this.bytes, older: this.older })
+		return Object.assign(c, { rows: [...this.rows], sizes: new Map(this.sizes), bytes: this.bytes, left: this.left, older: this.older })
 	}
 
 	/** full says that the list has as many as it may. */

@@ -88,8 +88,9 @@ export const Keys = ({ s, m }) => {
 const One = ({ of, s, m }) => {
 	const [got, put] = useState({}), [turn, again] = useState(0)
 	m.version.value
-	const last = m.live.state, fired = useRef(0)
+	const last = m.live.state, fired = useRef(0), left = m.firings.left
 	if (last?.key !== undefined && JSON.stringify(last.key) === of) fired.current = last.epoch
+	else if (left) fired.current = "of those that were not told, at " + left // it may be among them
 	useEffect(() => {
 		const ends = new AbortController()
 		let timer

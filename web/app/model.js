@@ -8,6 +8,7 @@ import { withHealth } from "./parts.js"
 
 const ticks = 600 // seconds in the chart
 const keysKept = 50 // whose last values are known
+const shownASecond = 4 // epochs and states, as often as something is drawn
 const planAgain = 15000 // milliseconds until a plan is asked for again that could not be had
 
 /** follow follows one graph until it is closed. */
@@ -108,7 +109,7 @@ export const follow = name => {
 	}
 
 	m.stream = open(`/v1/ws/graphs/${encodeURIComponent(name)}/reactor`, ["summary", "firings", "state", "health"], {
-		resumes: true,
+		resumes: true, sample: shownASecond,
 		again(since, goesOn) {
 			last = undefined
 			tell("stream", "")
@@ -120,6 +121,7 @@ export const follow = name => {
 			if (!goesOn) history()
 		},
 		heard(f, size) {
+			m.firings.left += f.left_out ?? 0
 			switch (f.type) {
 			case "summary":
 				return summed(f.summary, f.looked_at)

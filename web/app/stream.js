@@ -12,9 +12,9 @@ const patience = 10000 // for an answer
 /**
  * open follows the topics of an endpoint. heard is given each frame, and how long its text is; again says that a
  * connection has begun anew, since when there was none, and whether it goes on where the last one was. where is an
- * expression: outputs and firings come for which it is true.
+ * expression: outputs and firings come for which it is true. With sample about so many epochs come a second.
  */
-export const open = (path, topics, { heard, again = () => {}, resumes = false, where }) => {
+export const open = (path, topics, { heard, again = () => {}, resumes = false, where, sample }) => {
 	const state = signal({ name: "connecting", since: Date.now() })
 	const places = new Map() // by shard: where the stream is
 	let socket, timer, tries = 0, ended = false, last = 0
@@ -36,7 +36,7 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, w
 
 	const subscribe = (to, from) => {
 		goesOn = from !== ""
-		to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics, where, ...(from ? { since: from } : {}) }))
+		to.send(JSON.stringify({ type: "subscribe", id: from ? 2 : 1, topics, where, sample, ...(from ? { since: from } : {}) }))
 	}
 
 	const note = f => {

@@ -22,10 +22,10 @@ const (
 
 // Watch subscribes a queue to all shards of a graph, wherever they run, and follows them as they move. since is where
 // the watcher was, nil for one that is new. find is the graph as it is by then, nil when it is gone.
-func (d *Desk) Watch(ctx context.Context, m *graphrun.Graph, q *watch.Queue, topics []string, since api.Places,
+func (d *Desk) Watch(ctx context.Context, m *graphrun.Graph, q *watch.Queue, w api.Wanted, since api.Places,
 	find func() *graphrun.Graph) (api.Subscription, error) {
 	q.Follow(since)
-	f := &follower{d: d, q: q, topics: topics, find: find, ways: map[string]*way{}}
+	f := &follower{d: d, q: q, wanted: w, find: find, ways: map[string]*way{}}
 	f.ctx, f.stop = context.WithCancel(d.life)
 	for _, p := range parts.Split(m.ShardIDs(), d.owner) {
 		if p.Member != nil {
@@ -67,7 +67,7 @@ func (s *subscription) Close() {
 type follower struct {
 	d      *Desk
 	q      *watch.Queue
-	topics []string
+	wanted api.Wanted
 	find   func() *graphrun.Graph
 	ctx    context.Context
 	stop   func()
@@ -185,7 +185,7 @@ func (f *follower) feed(ctx context.Context, m *graphrun.Graph, p *parts.Part, f
 func (f *follower) open(ctx context.Context, m *graphrun.Graph, p *parts.Part, fresh bool) parts.Frames {
 	ctx, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(joinTime, cancel)
-	watching := parts.Watching{Topics: f.topics}
+	watching := parts.Watching{Topics: f.wanted.Topics, Sample: f.wanted.Sample}
 	if !fresh {
 		watching.Since, watching.Again = f.q.Last(p.Shards).String(), true
 	}
@@ -228,7 +228,7 @@ func (d *Desk) AnswerWatch(ctx context.Context, m *graphrun.Graph, call *parts.C
 	if !call.Fits(m.Shards()) || json.Unmarshal(call.Args, &watching) != nil {
 		return &parts.Answer{Refusal: moved()}, nil
 	}
-	q, err := watch.NewQueue(watching.Topics, false)
+	q, err := watch.NewQueue(watching.Topics, watching.Sample, false)
 	if err != nil {
 		return &parts.Answer{Refusal: parts.RefusalOf(err)}, nil
 	}

@@ -191,7 +191,7 @@ func (d *Desk) AnswerWatchAll(ctx context.Context, call *parts.Call,
 	if call.Verb != parts.WatchVerb || json.Unmarshal(call.Args, &watching) != nil {
 		return &parts.Answer{Refusal: unknownVerb(call.Verb)}, nil
 	}
-	q, err := watch.NewQueue(watching.Topics, true)
+	q, err := watch.NewQueue(watching.Topics, 0, true)
 	if err != nil {
 		return &parts.Answer{Refusal: parts.RefusalOf(err)}, nil
 	}

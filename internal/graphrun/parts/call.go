@@ -53,6 +53,8 @@ const WatchVerb = "watch"
 // Watching says what a subscription is to.
 type Watching struct {
 	Topics []string `json:"topics"`
+	// Sample is of how many epochs a second the watcher is told, 0 of all.
+	Sample int `json:"sample,omitempty"`
 	// Since is where the watcher was, as [api.Places] in a text; "" begins with what comes.
 	Since string `json:"since,omitempty"`
 	// Again says that the watcher was there before: of a shard that Since has no place of, all that there was is

@@ -168,5 +168,5 @@ type Daemon interface {
 	Limits(ctx context.Context) []api.Limit
 	// Watch subscribes to frames. graph "" means every graph of the tenant. since is the last
 	// sequence number seen, with its incarnation ("incarnation:seq", "" for from now on).
-	Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error)
+	Watch(ctx context.Context, g api.Ref, w api.Wanted) (api.Subscription, error)
 }

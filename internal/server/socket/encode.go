@@ -111,6 +111,7 @@ func appendFrame(dst []byte, f *api.Frame) ([]byte, error) {
 	}
 	dst = appendCount(dst, `,"from":`, f.From)
 	dst = appendCount(dst, `,"to":`, f.To)
+	dst = appendCount(dst, `,"left_out":`, f.LeftOut)
 	return append(dst, '}'), nil
 }
 

@@ -26,12 +26,13 @@ const (
 	memberOnlyChanged
 	memberTraceparent
 	memberWhere
+	memberSample
 	memberCount
 )
 
 // memberNames are the members' names on the wire, in the order of the constants.
 var memberNames = [memberCount]string{"type", "id", "data", "command", "topics", "since", "cache", "replace", "key",
-	"n", "only_changed", "traceparent", "where"}
+	"n", "only_changed", "traceparent", "where", "sample"}
 
 func memberOf(name []byte) (member, bool) {
 	for m, n := range memberNames {

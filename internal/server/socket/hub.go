@@ -49,7 +49,7 @@ type Observer interface {
 	State(ctx context.Context, g api.Ref, key string) (api.State, error)
 	Checkpoint(ctx context.Context, g api.Ref) (int64, error)
 	Drain(ctx context.Context, g api.Ref) (api.GraphSummary, error)
-	Watch(ctx context.Context, g api.Ref, topics []string, since string) (api.Subscription, error)
+	Watch(ctx context.Context, g api.Ref, w api.Wanted) (api.Subscription, error)
 }
 
 // Config is how connections are served. Every field is needed, except where it says otherwise.

@@ -73,6 +73,9 @@ func (e *watchEndpoint) types() string {
 // maxSince bounds the places of a watcher: one for each of 1,024 shards.
 const maxSince = 32 << 10
 
+// maxSample bounds how many epochs a second a sample may have.
+const maxSample = 1000
+
 // subscribed answers a subscription.
 type subscribed struct {
 	Topics []string `json:"topics"`
@@ -82,7 +85,7 @@ type subscribed struct {
 
 // subscribe starts the stream, in place of the one there is.
 func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, error) {
-	if bad := f.only("subscribe", memberTopics, memberSince, memberWhere); bad != nil {
+	if bad := f.only("subscribe", memberTopics, memberSince, memberWhere, memberSample); bad != nil {
 		return bad, nil
 	}
 	var wanted []string
@@ -107,8 +110,12 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	if bad != nil {
 		return bad, nil
 	}
+	sample, bad := e.sample(f)
+	if bad != nil {
+		return bad, nil
+	}
 	of := slices.DeleteFunc(slices.Clone(wanted), func(t string) bool { return t == topicSummary })
-	sub, err := e.c.h.ctl.Watch(ctx, e.ref, of, since)
+	sub, err := e.c.h.ctl.Watch(ctx, e.ref, api.Wanted{Topics: of, Since: since, Sample: sample})
 	if err != nil {
 		return nil, e.answer(ctx, f, nil, err)
 	}
@@ -131,6 +138,23 @@ func (e *watchEndpoint) subscribe(ctx context.Context, f *frame) (*frameError, e
 	}
 	e.replace(sub)
 	return nil, nil
+}
+
+// sample is how many epochs a second are wanted, 0 for all.
+func (e *watchEndpoint) sample(f *frame) (n int, bad *frameError) {
+	switch raw := f[memberSample]; {
+	case raw == nil:
+		return 0, nil
+	case e.ref.Name == "":
+		return 0, &frameError{api.CodeInvalidFrame, "sample is for one graph, and this is the stream of all"}
+	case f[memberWhere] != nil:
+		return 0, &frameError{api.CodeInvalidFrame,
+			"sample and where exclude each other: what is left out is not looked at"}
+	case json.Unmarshal(raw, &n) != nil || n < 1 || n > maxSample:
+		return 0, &frameError{api.CodeInvalidFrame,
+			"sample must be a whole number from 1 to 1,000: how many epochs a second come"}
+	}
+	return n, nil
 }
 
 // replace makes sub the next subscription to stream and ends the one before.

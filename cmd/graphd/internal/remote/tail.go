@@ -20,8 +20,7 @@ import (
 )
 
 func (a *Verbs) tailCmd() *cobra.Command {
-	var topics []string
-	var since, where string
+	var o client.TailOptions
 	var count int
 	var lines bool
 	cmd := a.client(verb{
@@ -40,22 +39,23 @@ ends it.`,
 				graph = args[0]
 			}
 			if !a.Structured() && !lines && telemetry.IsTerminal(a.Out) {
-				err := a.watch(ctx, c, graph, client.TailOptions{Topics: topics, Since: since, Where: where}, count)
+				err := a.watch(ctx, c, graph, o, count)
 				if errors.Is(err, errEnough) {
 					return nil
 				}
 				return err
 			}
-			return a.tail(ctx, c, graph, client.TailOptions{Topics: topics, Since: since, Where: where}, count)
+			return a.tail(ctx, c, graph, o, count)
 		},
 	})
-	cmd.Flags().StringSliceVar(&topics, "topics", []string{
+	cmd.Flags().StringSliceVar(&o.Topics, "topics", []string{
 		"outputs", "health",
 	}, "what to follow: outputs, firings, health, state, summary")
 	choices(cmd, "topics", "outputs", "firings", "health", "state", "summary")
-	cmd.Flags().StringVar(&since, "since", "",
+	cmd.Flags().StringVar(&o.Since, "since", "",
 		"go on behind this frame, INCARNATION:SEQ, where the daemon still has it")
-	cmd.Flags().StringVar(&where, "where", "", "only outputs and firings for which this expression is true")
+	cmd.Flags().StringVar(&o.Where, "where", "", "only outputs and firings for which this expression is true")
+	cmd.Flags().IntVar(&o.Sample, "sample", 0, "at most so many epochs of a graph a second; 0 is all")
 	cmd.Flags().BoolVar(&lines, "lines", false, "a line for each frame on a terminal too, not a live table")
 	cmd.Flags().IntVarP(&count, "count", "n", 0, "end after this many frames; 0 is never")
 	return cmd

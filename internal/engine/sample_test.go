@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphd/graphd/internal/api"
+	memstore "github.com/graphd/graphd/internal/dal/memory"
+)
+
+// sample is what a watcher was told that had asked for some epochs a second.
+type sample struct {
+	firings, left, states, rare int
+	gap                         int64
+	last                        *api.Frame
+}
+
+func (s *sample) read(sub api.Subscription) {
+	for f := sub.TryNext(); f != nil; f = sub.TryNext() {
+		s.left += int(f.LeftOut)
+		switch f.Type {
+		case "firing":
+			s.firings++
+			s.last = f
+		case "output":
+			if f.Output == "rare" {
+				s.rare++
+			}
+		case "state":
+			s.states++
+		case "gap":
+			s.gap += f.To - f.From + 1
+		}
+	}
+}
+
+// A watcher that asks for four epochs a second is told of about as many of a thousand, of all where they are few, and
+// of how many it was not told; the newest, and what a rare output has given, always come. Whoever does not ask is told
+// of every one meanwhile.
+func TestSample(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, memstore.New(), &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
+			"{ from: n, sink: { drop: {} } }, rare: { from: n, where: value == 3210, sink: { drop: {} } } }\n"+
+			"history: { keep: 2000 }\n", "g")
+		watch := func(w api.Wanted) api.Subscription {
+			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sub
+		}
+		topics := []string{"outputs", "firings", "state"}
+		sub, all := watch(api.Wanted{Topics: topics, Sample: 4}), watch(api.Wanted{Topics: []string{"firings"}})
+		defer sub.Close()
+		var few, whole sample
+		const n = 5000
+		for i := range n {
+			b.push("g", "a", fmt.Sprint(i))
+			time.Sleep(time.Millisecond)
+			whole.read(all)
+		}
+		all.Close()
+		time.Sleep(time.Second)
+		few.read(sub)
+		if few.firings+few.left != n || few.firings > 100+6*4+4 || few.last.Epoch != n || few.rare != 1 ||
+			few.states > 6*4+1 || few.gap > 0 || whole.firings != n {
+			t.Errorf("told of %+v, and who is told of all of %d", few, whole.firings)
+		}
+		b.push("g", "a", "1") // each comes without waiting for another
+		time.Sleep(2 * time.Second)
+		b.push("g", "a", "2", "3")
+		few = sample{}
+		if few.read(sub); few.firings != 3 || few.left != 0 {
+			t.Errorf("of three at leisure it was told %+v", few)
+		}
+		back := watch(api.Wanted{Topics: topics, Since: "1:2000", Sample: 4})
+		defer back.Close()
+		few = sample{}
+		if few.read(back); few.firings != 100 || few.left != 1900 || few.gap == 0 || few.last.Epoch != n+3 {
+			t.Errorf("who comes back was told %+v", few)
+		}
+	})
+}
+
+// What a sample leaves out is left out where the shard runs, and counted for each.
+func TestSampleOfShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newAsked(t)
+		defer m.close()
+		sub, err := m.beds["a"].e.Watch(t.Context(), shardedRef, api.Wanted{Topics: []string{"firings"}, Sample: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sub.Close()
+		const n = 2400 // of twelve shards on three members
+		m.beds["c"].push("g", "a", events(0, n)...)
+		time.Sleep(time.Minute)
+		var s sample
+		if s.read(sub); s.firings+s.left != n || s.firings > 12*(100+3) || s.gap > 0 {
+			t.Errorf("told of %+v", s)
+		}
+	})
+}

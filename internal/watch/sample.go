@@ -1,0 +1,154 @@
+package watch
+
+import (
+	"math"
+	"time"
+
+	"github.com/graphd/graphd/internal/reactor"
+)
+
+// saved is how many epochs of a sample may come at once, behind a while in which fewer came: what is done by hand,
+// or by a graph that is slow, is told whole.
+const saved = 100
+
+// sampled is a watcher of one hub that is told of some epochs. The hub's lock guards it.
+type sampled struct {
+	q     *Queue
+	seen  int64 // records of the run that it was told of, or that were left out
+	frame int64 // the last frame of these
+	left  int64 // epochs that were left out since its last output or firing
+	// may is how many epochs it may be told of, as of the time at. What is told beyond that makes it negative, and is
+	// made up for later.
+	may      float64
+	at       time.Time
+	stateAt  time.Time
+	stateFor int64
+	newest   map[kind]int64 // scratch: by kind, the number of its newest record
+}
+
+// kind is what an epoch is picked for where not all are told: a rare one is not lost among many of another.
+type kind struct {
+	cause  reactor.Cause
+	failed bool
+	output int // from 1; 0 is the epoch itself
+}
+
+func newSampled(q *Queue, h *Hub) *sampled {
+	return &sampled{q: q, seen: h.seen, frame: h.frame, may: max(saved, float64(q.sample)), newest: map[kind]int64{}}
+}
+
+// begin has the watcher follow a new run of the graph, whose frames begin behind one, after a run of so many records.
+func (s *sampled) begin(records, frame int64) {
+	s.left += records - s.seen
+	s.seen, s.frame = 0, frame
+}
+
+// skips is how many records behind a frame a watcher that goes on there is not told of, and where that is counted; nil
+// of one that is told of all.
+func (h *Hub) skips(c *reactor.Core, q *Queue, frame int64) (n int64, left *int64) {
+	for _, s := range h.samples {
+		if s.q != q {
+			continue
+		}
+		c.Records(0, func(_ int64, r *reactor.Record) bool {
+			if r.Seq+int64(len(r.Emitted)) > frame {
+				n++
+			}
+			return true
+		})
+		told := min(n, saved)
+		n -= told
+		s.left += n
+		s.may -= float64(told)
+		return n, &s.left
+	}
+	return 0, nil
+}
+
+// taken is what was left out before a frame, which is told with it.
+func taken(left *int64) (n int64) {
+	if left != nil {
+		n, *left = *left, 0
+	}
+	return n
+}
+
+// tell hands on the epochs since the last that the watcher was told of, as many as it may have. Where it may have none
+// yet, it says when it may: the newest is always told in the end.
+func (s *sampled) tell(h *Hub, c *reactor.Core, now time.Time) (again time.Time) {
+	total, frame := c.Records(math.MaxInt64, nil), c.FramesShown()
+	if s.seen == total && s.frame >= frame {
+		return time.Time{}
+	}
+	every := float64(s.q.sample)
+	if !s.at.IsZero() {
+		s.may = min(max(saved, every), s.may+every*max(0, now.Sub(s.at).Seconds()))
+	}
+	s.at = now
+	if s.may < 1 {
+		return now.Add(max(time.Millisecond, time.Duration((1-s.may)/every*float64(time.Second))))
+	}
+	from := s.seen
+	picked := s.pick(c, from, total)
+	told := from
+	c.Records(from, func(n int64, r *reactor.Record) bool {
+		if picked(n, r) {
+			s.left += n - told
+			h.publish(c.Config(), r, 0, []*Queue{s.q}, &s.left)
+			s.may--
+			told = n + 1
+		}
+		return true
+	})
+	if told == from && frame > s.frame && s.q.ofEpochs() { // no record of them is kept
+		s.q.put(h.gap(h.run, s.frame+1, frame))
+		s.may--
+	}
+	s.seen, s.frame = total, frame
+	return time.Time{}
+}
+
+// pick says which records from one on are told: all where it may be so many, else the newest of all, and the newest of
+// each kind.
+func (s *sampled) pick(c *reactor.Core, from, total int64) func(n int64, r *reactor.Record) bool {
+	first := total - int64(s.may)
+	if first <= from {
+		return func(int64, *reactor.Record) bool { return true }
+	}
+	clear(s.newest)
+	c.Records(from, func(n int64, r *reactor.Record) bool {
+		of := kind{cause: r.Cause, failed: r.Err != ""}
+		s.newest[of] = n
+		for _, e := range r.Emitted {
+			s.newest[kind{output: e.Output + 1}] = n
+		}
+		return true
+	})
+	return func(n int64, r *reactor.Record) bool {
+		is := n >= first || s.newest[kind{cause: r.Cause, failed: r.Err != ""}] == n
+		for _, e := range r.Emitted {
+			is = is || s.newest[kind{output: e.Output + 1}] == n
+		}
+		return is
+	}
+}
+
+// stateDue says whether the watcher is to be told the state behind an epoch now, or when.
+func (s *sampled) stateDue(epoch int64, now time.Time) (is bool, again time.Time) {
+	if epoch == s.stateFor || !s.q.topics[topicState] {
+		return false, time.Time{}
+	}
+	if due := s.stateAt.Add(max(stateEvery, time.Second/time.Duration(s.q.sample))); now.Before(due) {
+		return false, due
+	}
+	s.stateAt, s.stateFor = now, epoch
+	return true, time.Time{}
+}
+
+// sooner is the earlier of two times, where the zero time is none.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
