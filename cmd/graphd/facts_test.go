@@ -102,12 +102,15 @@ func firings() api.Page[api.Firing] {
 }
 
 func firingDetail() api.FiringDetail {
+	f := okFiring()
+	f.Inputs["never"] = raw("null")
 	return api.FiringDetail{
-		Firing: okFiring(),
+		Firing: f,
 		Cut: map[string]api.CutInput{
 			"orderbook": {Taken: true, Events: 1, Position: "9f2c:1048576"},
 			"pricing":   {},
 			"limits":    {},
+			"never":     {Absent: true},
 		},
 		Nodes: map[string]api.NodeRecord{
 			"mid":    {Status: "ran", Value: raw("100.1"), DurationUS: new(1.25)},

@@ -37,6 +37,7 @@ type CutInput struct {
 	Taken    bool   `json:"taken"` // false: the cached value was read again
 	Events   int64  `json:"events"`
 	Position string `json:"position"`
+	Absent   bool   `json:"absent,omitempty"` // nothing has come of it yet, so that its value is null
 }
 
 // NodeRecord is what one node did in an epoch.

@@ -46,7 +46,8 @@ func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
 	}
 	dst = append(dst, `},"cut":{`...)
 	for i := range r.Cut {
-		dst = appendCut(appendName(dst, i, c.Inputs[i].Name, ":"), &r.Cut[i])
+		absent := c.Inputs[i].Table == nil && r.Inputs[i].IsAbsent()
+		dst = appendCut(appendName(dst, i, c.Inputs[i].Name, ":"), &r.Cut[i], absent)
 	}
 	dst = append(dst, `},"nodes":{`...)
 	for i := range r.Nodes {
@@ -55,17 +56,17 @@ func (c *Config) AppendRecord(dst []byte, r *Record) []byte {
 	return append(dst, "}}"...)
 }
 
-func appendCut(dst []byte, in *CutInput) []byte {
-	dst = append(dst, `{"taken":`...)
-	dst = strconv.AppendBool(dst, in.Taken)
-	dst = append(dst, `,"events":`...)
-	dst = strconv.AppendInt(dst, in.Events, 10)
-	dst = append(dst, `,"position":`...)
-	var zero boundary.Position
-	if in.At == zero {
-		return append(dst, `""}`...)
+func appendCut(dst []byte, in *CutInput, absent bool) []byte {
+	dst = strconv.AppendBool(append(dst, `{"taken":`...), in.Taken)
+	dst = strconv.AppendInt(append(dst, `,"events":`...), in.Events, 10)
+	at := ""
+	if in.At != (boundary.Position{}) {
+		at = in.At.String()
 	}
-	dst = boundary.String(in.At.String()).AppendJSON(dst)
+	dst = boundary.String(at).AppendJSON(append(dst, `,"position":`...))
+	if absent {
+		dst = append(dst, `,"absent":true`...)
+	}
 	return append(dst, '}')
 }
 

@@ -202,14 +202,15 @@ const Detail = ({ f, why }) => {
 		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${own(f.cut, name)?.taken}>
 			<summary><strong>${name}</strong> ${inputs.has(name) ? html`<${Taken} i=${inputs.get(name)} />` :
 				own(f.cut, name)?.taken ? html`<span class="badge good">taken</span>` :
-				html`<span class="badge idle">read again</span>`} <code>${brief(own(f.inputs, name), 40)}</code></summary>
+				html`<span class="badge idle">${own(f.cut, name)?.absent ? "absent" : "read again"}</span>`}
+				${" "}<code>${own(f.cut, name)?.absent ? "" : brief(own(f.inputs, name), 40)}</code></summary>
 			${own(f.cut, name)?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
 			<${Value} value=${own(f.inputs, name)} name=${"Input " + name} /></details>`)}
 		<h3>Nodes</h3>
 		<ul class="nodes">${Object.entries(f.nodes ?? {}).map(([name, n]) => html`<li class=${n.status}>
 			<strong>${name}</strong> <span class=${"badge " + looks[n.status]} title=${statuses[n.status]}>${n.status.replace("_", " ")}</span>
 			<span class="dim number">${n.duration_us == null ? "" : seconds(n.duration_us / 1e6)}</span>
-			${n.iterations > 0 && html`<span class="dim">${some(n.iterations, "iteration")}, ${n.ended}</span>`}
+			${n.iterations > 0 && html` <span class="dim">${some(n.iterations, "iteration")}, ${n.ended}</span>`}
 			<code>${n.value == null ? "" : brief(n.value, 60)}</code>${n.error && html`<p class="bad">${n.error}</p>`}
 			${nodes.get(name)?.because && html`<p class="dim">${nodes.get(name).because.detail}</p>`}</li>`)}</ul>
 		<h3>Outputs</h3>

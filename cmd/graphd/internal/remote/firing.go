@@ -74,15 +74,15 @@ func (a *Verbs) saw(f *api.FiringDetail) *terminal.Table {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		cut := f.Cut[name]
-		was := "cached"
+		was, value := "cached", f.Inputs[name]
 		switch _, arrived := f.Inputs[name]; {
 		case cut.Taken:
 			was = "new"
-		case !arrived:
-			was = "absent"
+		case !arrived || cut.Absent:
+			was, value = "absent", nil
 		}
 		t.Row(name, was, terminal.Number(cut.Events), a.Clip(terminal.Or(cut.Position, "-"), 40),
-			a.Value(f.Inputs[name], detailWidth))
+			a.Value(value, detailWidth))
 	}
 	return t
 }
