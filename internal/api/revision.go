@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
+// IfNone is the revision of a graph that is not there.
+const IfNone = -1
+
 // Change is how a declaration is to be applied.
 type Change struct {
-	IfMatch int64 // the revision that the graph must be at; 0 for any
+	IfMatch int64 // the revision that the graph must be at; 0 for any, IfNone for none
 	DryRun  bool  // change nothing, but say what would
 	By      Author
 	// Set are vars that get another value than the document gives them, by name.

@@ -308,9 +308,12 @@ func (e *Engine) replace(ctx context.Context, old, next *graphrun.Graph, put fun
 }
 
 func conflict(ifMatch int64) error {
-	return &api.Error{Status: http.StatusPreconditionFailed, Code: "revision_conflict",
-		Detail: fmt.Sprintf("the graph is not at revision %d any more; read it again and apply to what is there",
-			ifMatch)}
+	said := "there is a graph of this name already; give the new one another name, or apply to what is there"
+	if ifMatch != api.IfNone {
+		said = fmt.Sprintf("the graph is not at revision %d any more; read it again and apply to what is there",
+			ifMatch)
+	}
+	return &api.Error{Status: http.StatusPreconditionFailed, Code: "revision_conflict", Detail: said}
 }
 
 func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error {
@@ -325,6 +328,8 @@ func (e *Engine) mayApply(exists bool, old *graphrun.Graph, ifMatch int64) error
 	case !exists && n >= e.cfg.MaxGraphs:
 		return e.refusals.Count(&api.Error{Status: http.StatusTooManyRequests, Code: "too_many_graphs",
 			Detail: fmt.Sprintf("the daemon runs %d graphs, its limit; delete one first", n)})
+	case ifMatch == api.IfNone && exists:
+		return conflict(ifMatch)
 	case ifMatch > 0 && (!exists || old.Declaration().Revision != ifMatch):
 		return conflict(ifMatch)
 	}

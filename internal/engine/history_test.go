@@ -44,8 +44,14 @@ func TestM33Rollback(t *testing.T) {
 		g := api.Ref{Tenant: "default", Name: "g"}
 		first, second := fmt.Sprintf(counted, "a"), fmt.Sprintf(counted, "a * 2")
 		by := api.Author{Agent: "ops/1", Host: "10.0.0.1"}
-		b.apply(first, "g")
-		_, err := b.e.Rollback(t.Context(), g, 0, api.Change{})
+		fresh := api.Change{IfMatch: api.IfNone}
+		if _, err := b.e.Apply(t.Context(), g, []byte(first), fresh); err != nil {
+			t.Fatal(err)
+		}
+		fresh.DryRun = true
+		_, err := b.e.Apply(t.Context(), g, []byte(second), fresh)
+		wantCode(t, err, http.StatusPreconditionFailed, "revision_conflict", "there is a graph of this name already")
+		_, err = b.e.Rollback(t.Context(), g, 0, api.Change{})
 		wantCode(t, err, http.StatusConflict, "no_earlier_revision")
 		if _, err := b.e.Apply(t.Context(), g, []byte(second), api.Change{By: by}); err != nil {
 			t.Fatal(err)

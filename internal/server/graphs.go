@@ -152,6 +152,12 @@ func (s *Server) apply(w http.ResponseWriter, r *request) (api.ApplyResult, erro
 		}
 		want = now.Revision
 	}
+	switch fresh, err := wire.IfNone(r.Header); {
+	case err != nil:
+		return none, err
+	case fresh:
+		want = api.IfNone
+	}
 	b, err := s.bodies.Read(w, r.Request, &r.who)
 	if err != nil {
 		return none, err

@@ -187,7 +187,7 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 	const apply = async () => {
 		put({ busy: true })
 		try {
-			const did = await send(name, text, false, graph ? { "If-Match": `"${from.current.revision}"` } : {})
+			const did = await send(name, text, false, graph ? { "If-Match": `"${from.current.revision}"` } : { "If-None-Match": "*" })
 			if (!graph) {
 				drafts.delete(id)
 				go(toGraph(name))

@@ -141,7 +141,7 @@ func Answer(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, PUT, POST, DELETE")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Content-Encoding, Graphd-Tenant, "+
-		"Idempotency-Key, If-Match, Prefer")
+		"Idempotency-Key, If-Match, If-None-Match, Prefer")
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -30,5 +30,18 @@ func IfMatch(h http.Header) (int64, error) {
 		`If-Match is not the ETag of a revision: use the ETag of GET, such as "3"`)
 }
 
+// IfNone reads If-None-Match: * of a request that is to make what is not there yet.
+func IfNone(h http.Header) (bool, error) {
+	given := h.Values("If-None-Match")
+	if len(given) == 0 {
+		return false, nil
+	}
+	if len(given) != 1 || strings.TrimSpace(given[0]) != "*" || len(h.Values("If-Match")) > 0 {
+		return false, Refuse(http.StatusPreconditionFailed, api.CodeRevisionConflict,
+			"If-None-Match is * alone, without If-Match: the graph is to be made, and there is to be none of its name")
+	}
+	return true, nil
+}
+
 // ETag is the tag of a revision.
 func ETag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
