@@ -25,7 +25,7 @@ func busy() []byte {
 	return []byte(b.String())
 }
 
-// costs are what a page has cost so far: seconds that its thread was at work, and bytes that its scripts hold.
+// costs are what a page has cost so far: seconds of the processor that its thread has had, and bytes of its scripts.
 func (p *page) costs() (work, heap, at float64) {
 	p.b.t.Helper()
 	var out struct {
@@ -35,7 +35,7 @@ func (p *page) costs() (work, heap, at float64) {
 		}
 	}
 	for method, into := range map[string]any{"Performance.enable": &struct{}{}} {
-		if why := p.b.call(p.session, method, map[string]any{}, into); why != "" {
+		if why := p.b.call(p.session, method, map[string]any{"timeDomain": "threadTicks"}, into); why != "" {
 			p.b.t.Fatal(why)
 		}
 	}
@@ -65,6 +65,10 @@ func TestPageOfManyNodes(t *testing.T) {
 	p.until("values", `/\d/.test(document.querySelector('[data-id="n:n299"] .text').textContent)`)
 	const places = `[...document.querySelectorAll(".picture .box")].map(b => b.getAttribute("transform")).join() +
 		[...document.querySelectorAll(".picture .line")].map(l => l.getAttribute("d")).join()`
+	const beside = `performance.getEntriesByType("resource").filter(e => e.name.endsWith("/page/layout.js")).length`
+	if n := p.now(beside); n != "1" {
+		t.Errorf("it was arranged beside the page %s times", n)
+	}
 	before, value := p.now(places), p.now(`document.querySelector('[data-id="n:n299"] .text').textContent`)
 	work, _, from := p.costs()
 	for range 5 {

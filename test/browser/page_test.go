@@ -347,8 +347,24 @@ func TestPageOfManyGraphs(t *testing.T) {
 	if n := p.now(`document.querySelectorAll(".graphs .body .row").length`); len(n) > 2 {
 		t.Errorf("the page has %s rows", n)
 	}
+	// A graph that stays in sight keeps its element, and who is at it stays there; the others' are used again, and who
+	// was at one of these is at none that has come instead.
+	const at = `document.activeElement.closest(".row")?.getAttribute("aria-rowindex")`
+	p.now(`document.querySelectorAll(".graphs .body .row").forEach(r => r.old = true),
+		document.querySelector('[aria-rowindex="9"] a').focus({ preventScroll: true })`)
+	p.now(`scrollTo(0, scrollY + document.querySelector(".graphs .body").getBoundingClientRect().top + 400)`)
+	p.until("others", `document.querySelector('[aria-rowindex="36"]') &&
+		!document.querySelector('[aria-rowindex="2"]')`)
+	if row := p.now(at); !strings.Contains(row, "9") {
+		t.Errorf("who was at the eighth graph is at the row %s", row)
+	}
 	p.now(`scrollTo(0, document.body.scrollHeight)`)
 	p.until("the last", `document.querySelector('[aria-rowindex="1001"]')`)
+	p.until("that nobody is at a graph", `document.activeElement === document.body`)
+	const fresh = `[...document.querySelectorAll(".graphs .body .row")].filter(r => !r.old).length`
+	if n := p.now(fresh); len(n) > 1 {
+		t.Errorf("%s rows were made anew", n)
+	}
 	p.now(`(field => { field.value = "g77"; field.dispatchEvent(new Event("input", { bubbles: true })) })(
 		document.getElementById("search"))`)
 	p.until("what was searched for", `document.querySelector(".graphs").getAttribute("aria-rowcount") === "11" &&

@@ -145,6 +145,19 @@ const Choice = ({ all, shown, search }) => {
 
 const narrow = matchMedia("(max-width: 760px)")
 
+const around = 6 // rows beyond those that are seen
+
+/**
+ * useSlots says which element shows which graph. A graph that stays in sight keeps its own, and with it where one is;
+ * those that go out of it leave theirs to those that come, for to make them anew costs a frame.
+ */
+const useSlots = graphs => {
+	const was = useRef(new Map()), made = useRef(0), there = new Set(graphs), is = new Map()
+	const free = [...was.current].filter(([graph]) => !there.has(graph)).map(([, slot]) => slot)
+	for (const graph of graphs) is.set(graph, was.current.get(graph) ?? free.shift() ?? made.current++)
+	return was.current = is
+}
+
 /** Rows shows those rows alone that can be seen, so that thousands scroll as few do. */
 const Rows = ({ rows }) => {
 	const at = useRef()
@@ -154,7 +167,7 @@ const Rows = ({ rows }) => {
 		const look = () => {
 			const small = narrow.matches, h = small ? 92 : 46
 			const top = -(at.current?.getBoundingClientRect().top ?? 0)
-			const from = Math.max(0, Math.floor(top / h) - 8), to = Math.ceil((top + innerHeight) / h) + 8
+			const from = Math.max(0, Math.floor(top / h) - around), to = from + Math.ceil(innerHeight / h) + 2 * around + 1
 			see(was => was.from === from && was.to === to && was.small === small ? was : { from, to, small })
 		}
 		look()
@@ -165,7 +178,8 @@ const Rows = ({ rows }) => {
 			removeEventListener("resize", look)
 		}
 	}, [rows.length])
-	const { from, to } = seen
+	const from = Math.max(0, Math.min(seen.from, rows.length - (seen.to - seen.from))), to = from + seen.to - seen.from
+	const slots = useSlots(rows.slice(from, to).map(r => r.graph))
 	const sort = query("sort", "health"), dir = query("dir")
 	const by = c => {
 		const otherwise = c.first ? "up" : "down", now = c.id === sort ? dir || otherwise : ""
@@ -178,7 +192,7 @@ const Rows = ({ rows }) => {
 	return html`<div class="graphs" role="table" aria-label="Graphs" aria-rowcount=${rows.length + 1}>
 		<div role="rowgroup" class="head"><div role="row" class="row" aria-rowindex="1">${columns.map(by)}</div></div>
 		<div role="rowgroup" class="body" ref=${at} style=${{ height: rows.length * height + "px" }}>
-			${rows.slice(from, to).map((r, i) => html`<${Row} key=${r.graph} row=${r} index=${from + i}
+			${rows.slice(from, to).map((r, i) => html`<${Row} key=${slots.get(r.graph)} row=${r} index=${from + i}
 				top=${(from + i) * height} height=${height} />`)}
 		</div>
 	</div>`
@@ -187,11 +201,18 @@ const Rows = ({ rows }) => {
 const why = r => r.health_reason?.detail ?? (r.paused ? "nothing fires until it is resumed" :
 	r.waiting_for?.length ? "waits for " + list(r.waiting_for) : r.description ?? "")
 
-const Row = ({ row, index, top, height }) => html`<div role="row" class=${"row" + (needy(row) ? " needy" : "")}
-	aria-rowindex=${index + 2} style=${{ top: top + "px", height: height + "px" }}>
-	<div role="rowheader" class="c-graph"><${Link} href=${toGraph(row.graph)}>${row.graph}<//>
-		<span class="why dim" title=${why(row)}>${why(row)}</span></div>
-	<div role="cell" class="c-health"><${Health} health=${row.health} paused=${row.paused} reason=${row.health_reason} /></div>
-	${columns.slice(2).map(c => html`<div role="cell" class=${"number c-" + c.id + (c.id === "letters" && row.dead_letters > 0 ?
-		" warn" : "")} data-name=${c.name}>${c.show(row)}</div>`)}
-</div>`
+/** Row is drawn anew when its graph stands otherwise: scrolling draws those alone that come into sight. */
+const Row = ({ row, index, top, height }) => {
+	const at = useRef()
+	useEffect(() => () => { // who is at a graph that goes out of sight is not at the one that takes its element
+		if (at.current?.contains(document.activeElement)) document.activeElement.blur()
+	}, [row.graph])
+	return useMemo(() => html`<div role="row" ref=${at} class=${"row" + (needy(row) ? " needy" : "")}
+		aria-rowindex=${index + 2} style=${{ top: top + "px", height: height + "px" }}>
+		<div role="rowheader" class="c-graph"><${Link} href=${toGraph(row.graph)}>${row.graph}<//>
+			<span class="why dim" title=${why(row)}>${why(row)}</span></div>
+		<div role="cell" class="c-health"><${Health} health=${row.health} paused=${row.paused} reason=${row.health_reason} /></div>
+		${columns.slice(2).map(c => html`<div role="cell" class=${"number c-" + c.id + (c.id === "letters" && row.dead_letters > 0 ?
+			" warn" : "")} data-name=${c.name}>${c.show(row)}</div>`)}
+	</div>`, [row, index, top, height])
+}

@@ -1,106 +1,9 @@
 // The picture of a graph: where events come from, what the reactor takes of them, what is computed, where it goes.
 // Where each piece stands follows from the plan alone, so that nothing moves while values do.
-import { html, useEffect, useMemo, useRef, useState, Graph, layout } from "./vendor.js"
+import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
+import { arrange, r } from "./arrange.js"
+import { Waiting } from "./parts.js"
 import { brief, count, rate, nothing, own, some } from "./format.js"
-
-const width = 172, height = 64, gateWidth = 104
-
-const sourceOf = a => a.source === "node" || a.source === "join" ? "" : a.source
-
-/** arrange lays a plan out: boxes by id, the lines between them, and the reactor, which all inputs lead to. */
-export const arrange = (plan, accumulators) => {
-	const g = new Graph({ multigraph: true }).setGraph({ rankdir: "LR", nodesep: 18, ranksep: 56, marginx: 14, marginy: 14 })
-	g.setDefaultEdgeLabel(() => ({}))
-	const boxes = new Map(), lines = []
-	const box = (id, kind, name, caption) => {
-		boxes.set(id, { id, kind, name, caption })
-		g.setNode(id, { width, height: kind === "source" ? 34 : height })
-	}
-	const line = (from, to, kind = "plain", label = "", laid = true) => {
-		lines.push({ from, to, kind, label })
-		if (laid) g.setEdge(from, to, {}, String(lines.length))
-	}
-	g.setNode("reactor", { width: gateWidth, height })
-	const by = new Map(accumulators.map(a => [a.name, a]))
-	const inputs = new Set(plan.inputs.map(i => i.name)), joined = new Set(plan.inputs.flatMap(i => i.joins ?? []))
-	for (const i of plan.inputs) {
-		const a = by.get(i.name), source = a && sourceOf(a)
-		box("i:" + i.name, "input", i.name, a ? a.kind : "")
-		if (source) {
-			box("s:" + i.name, "source", source, "")
-			line("s:" + i.name, "i:" + i.name)
-		}
-	}
-	for (const n of plan.nodes) box("n:" + n.name, "node", n.name, n.kind)
-	for (const i of plan.inputs) {
-		for (const j of i.joins ?? []) if (inputs.has(j)) line("i:" + j, "i:" + i.name)
-		if (i.from) line("n:" + i.from, "i:" + i.name, "back", "", false)
-		if (i.triggers || !joined.has(i.name) || plan.edges.some(e => e.from === i.name)) line("i:" + i.name, "reactor",
-			i.triggers ? "plain" : "passive")
-	}
-	const reads = new Map() // by node: the inputs it reads
-	for (const e of plan.edges) {
-		if (inputs.has(e.from)) reads.set(e.to, [...reads.get(e.to) ?? [], e.from])
-		else line("n:" + e.from, "n:" + e.to, e.feedback || e.kind === "until" ? "back" : e.kind, e.route ?? "",
-			!e.feedback && e.kind !== "until" && e.kind !== "delay")
-	}
-	for (const to of reads.keys()) line("reactor", "n:" + to)
-	for (const n of plan.nodes) // one that reads nothing stands behind the reactor all the same
-		if (!plan.edges.some(e => e.to === n.name)) line("reactor", "n:" + n.name)
-	for (const o of plan.outputs) {
-		box("o:" + o.name, "output", o.name, "")
-		line(inputs.has(o.from) ? "reactor" : "n:" + o.from, "o:" + o.name)
-	}
-	layout(g)
-	return drawn(g, boxes, lines, reads)
-}
-
-/** drawn is what a layout comes to: the reactor becomes a gate as high as the picture. */
-const drawn = (g, boxes, lines, reads) => {
-	const size = g.graph(), gate = g.node("reactor")
-	for (const b of boxes.values()) {
-		const at = g.node(b.id)
-		Object.assign(b, { x: at.x - at.width / 2, y: at.y - at.height / 2, w: at.width, h: at.height })
-	}
-	const bar = { x: gate.x - gate.width / 2, w: gate.width, y: 6, h: Math.max(size.height - 12, 130) }
-	let low = bar.y + bar.h
-	lines.forEach((l, k) => {
-		const laid = g.edge(l.from, l.to, String(k + 1))
-		const from = boxes.get(l.from), to = boxes.get(l.to)
-		const points = laid ? laid.points.map(p => ({ ...p })) : []
-		if (l.to === "reactor") points.splice(0, points.length, right(from), { x: bar.x, y: from.y + from.h / 2 })
-		else if (l.from === "reactor") { points[0] = { x: bar.x + bar.w, y: points[1]?.y ?? to.y + to.h / 2 } }
-		if (laid && to) points[points.length - 1] = { x: to.x, y: to.y + to.h / 2 }
-		if (laid && from) points[0] = right(from)
-		l.path = laid ? smooth(points) : backwards(from, to, low += 9)
-		l.middle = points.length ? points[Math.floor((points.length - 1) / 2)] : undefined
-	})
-	const first = [...boxes.values()].filter(b => b.kind === "input").map(b => b.y + b.h / 2)
-	bar.at = Math.min(bar.y + bar.h - 60, Math.max(bar.y + 50, (Math.min(...first) + Math.max(...first)) / 2))
-	return { boxes, lines, bar, reads, width: Math.ceil(size.width), height: Math.max(Math.ceil(size.height), Math.ceil(low) + 8) }
-}
-
-const right = b => ({ x: b.x + b.w, y: b.y + b.h / 2 })
-
-/** smooth is a line through points that leaves and arrives level. */
-const smooth = points => {
-	let d = `M${r(points[0].x)},${r(points[0].y)}`
-	for (let i = 1; i < points.length; i++) {
-		const a = points[i - 1], b = points[i], half = (a.x + b.x) / 2
-		d += Math.abs(a.y - b.y) < 1 ? `L${r(b.x)},${r(b.y)}` : `C${r(half)},${r(a.y)} ${r(half)},${r(b.y)} ${r(b.x)},${r(b.y)}`
-	}
-	return d
-}
-
-/** backwards is a line from one box to one before it: down beside the first, along below all, and up beside the other. */
-const backwards = (from, to, low) => {
-	const x = r(from.x + from.w), y = r(from.y + from.h * 0.7), side = 12, c = 6
-	const back = r(to.x - side), end = r(to.y + to.h * 0.7), down = low > y ? 1 : -1
-	return `M${x},${y}h${side - c}q${c},0 ${c},${c * down}V${r(low - c * down)}q0,${c * down} ${-c},${c * down}` +
-		`H${back + c}q${-c},0 ${-c},${-c}V${end + c}q0,${-c} ${c},${-c}H${r(to.x)}`
-}
-
-const r = n => Math.round(n * 10) / 10
 
 const cut = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text
 
@@ -143,14 +46,14 @@ const lookOf = (b, live, firing) => {
 
 const kinds = { source: "source", input: "accumulator", node: "node", output: "output" }
 
-const Box = ({ b, look, chosen, near, focusable, choose, point }) => {
+/** Box is drawn anew when what it shows has changed: of three hundred few have, and the others cost nothing. */
+const Box = ({ b, look, chosen, near, focusable }) => useMemo(() => {
 	const text = b.kind === "source" ? "" : look.value === undefined ? nothing : brief(look.value, 21)
 	const says = [kinds[b.kind], b.name, b.caption, look.tag, look.state.replace("_", " "),
 		b.kind === "source" ? "" : "value " + brief(look.value, 40)].filter(Boolean).join(", ")
 	return html`<g class=${["box", b.kind, look.state, chosen ? "chosen" : "", near ? "near" : ""].join(" ")}
 		transform=${`translate(${r(b.x)},${r(b.y)})`} role="button" tabindex=${focusable ? "0" : "-1"} data-id=${b.id}
-		aria-pressed=${chosen ? "true" : "false"} onClick=${() => choose(b.id)}
-		onMouseEnter=${() => point(b.id)} onMouseLeave=${() => point("")} onFocus=${() => point(b.id)} onBlur=${() => point("")}>
+		aria-pressed=${chosen ? "true" : "false"}>
 		<title>${says}</title>
 		<rect class="frame" width=${b.w} height=${b.h} rx=${b.kind === "source" || b.kind === "output" ? 17 : 7} />
 		${b.kind === "source" ? html`<text class="name" x=${b.w / 2} y="21.500" text-anchor="middle">${cut(b.name, 20)}</text>` : html`
@@ -160,15 +63,48 @@ const Box = ({ b, look, chosen, near, focusable, choose, point }) => {
 		${look.fill > 0 && html`<rect class=${"fill " + pressed(look.fill)} x="8" y=${b.h - 6} height="3" rx="1.500"
 			width=${Math.max(3, (b.w - 16) * Math.min(1, look.fill))} />`}
 	</g>`
-}
+}, [b, look.state, look.value, look.tag, look.fill, chosen, near, focusable])
+
+const Line = ({ l, look }) => useMemo(() => html`<path class=${look} d=${l.path} marker-end="url(#tip)" />`, [l, look])
 
 const pressed = fill => fill >= 0.8 ? "bad" : fill >= 0.5 ? "warn" : ""
 
+const few = 60 // pieces that are arranged at once
+const atOnce = 75 // that are drawn in one frame
+
+/** useArranged is where the pieces stand, null as long as that is found out beside the page. */
+const useArranged = (plan, accumulators) => {
+	const of = [plan, accumulators.map(a => a.name + a.kind + a.source).join()]
+	const small = plan.inputs.length + plan.nodes.length + plan.outputs.length <= few
+	const now = useMemo(() => small ? arrange(plan, accumulators) : null, of), [later, put] = useState(null)
+	useEffect(() => {
+		if (small) return
+		const beside = new Worker(new URL("layout.js", import.meta.url), { type: "module" })
+		beside.onmessage = ({ data }) => {
+			put(data)
+			beside.terminate()
+		}
+		beside.onerror = () => put(arrange(plan, accumulators)) // late, and all the same
+		beside.postMessage({ plan, accumulators })
+		return () => beside.terminate()
+	}, of)
+	return now ?? later
+}
+
 /** Picture draws a graph; firing is one to show in place of what is now. */
-export const Picture = ({ plan, summary, live, firing, chosen, choose, whole }) => {
+export const Picture = of => {
+	const p = useArranged(of.plan, of.summary.accumulators)
+	return p ? html`<${Drawn} ...${of} p=${p} />` : html`<${Waiting} />`
+}
+
+const Drawn = ({ p, summary, live, firing, chosen, choose, whole }) => {
 	const frame = useRef(), [room, setRoom] = useState(0), [pointed, point] = useState("")
-	const sources = summary.accumulators.map(a => a.name + a.kind + a.source).join()
-	const p = useMemo(() => arrange(plan, summary.accumulators), [plan, sources])
+	const boxes = useMemo(() => [...p.boxes.values()], [p]), [drawn, draw] = useState(atOnce)
+	useEffect(() => { // many come into the picture a part with each frame, so that none of these is long
+		if (drawn >= boxes.length) return
+		const next = requestAnimationFrame(() => draw(drawn + atOnce))
+		return () => cancelAnimationFrame(next)
+	}, [boxes, drawn])
 	useEffect(() => {
 		const watch = new ResizeObserver(([e]) => setRoom(e.contentRect.width))
 		watch.observe(frame.current)
@@ -182,8 +118,9 @@ export const Picture = ({ plan, summary, live, firing, chosen, choose, whole }) 
 	}, [p, scale])
 	const near = pointed ? nearOf(p, pointed) : new Set()
 	const first = p.boxes.has(chosen) ? chosen : p.boxes.keys().next().value
+	const idAt = event => event.target.closest?.("[data-id]")?.dataset.id ?? ""
 	const press = event => {
-		const id = event.target.closest?.("[data-id]")?.dataset.id
+		const id = idAt(event)
 		if (!id) return
 		if (event.key === "Enter" || event.key === " ") {
 			event.preventDefault()
@@ -196,17 +133,19 @@ export const Picture = ({ plan, summary, live, firing, chosen, choose, whole }) 
 	}
 	return html`<div class="picture" ref=${frame} tabindex=${p.width * scale > room + 1 || p.height * scale > innerHeight / 2 ? "0" : undefined}
 		role="group" aria-label="Picture of the graph; arrow keys lead from piece to piece" onKeyDown=${press}>
-		<svg width=${p.width * scale} height=${p.height * scale} viewBox=${`0 0 ${p.width} ${p.height}`}>
+		<svg width=${p.width * scale} height=${p.height * scale} viewBox=${`0 0 ${p.width} ${p.height}`}
+			onClick=${event => idAt(event) && choose(idAt(event))} onMouseOver=${event => point(idAt(event))}
+			onMouseLeave=${() => point("")} onFocusIn=${event => point(idAt(event))} onFocusOut=${() => point("")}>
 			<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
 				<path d="M0,0.500L8,4L0,7.500z" /></marker></defs>
-			${p.lines.map(l => html`<path class=${["line", l.kind, flowing(l, live, firing),
-				pointed && (l.from === pointed || l.to === pointed) ? "near" : ""].join(" ")} d=${l.path} marker-end="url(#tip)" />`)}
-			${p.lines.map(l => html`<${Carried} l=${l} p=${p} live=${live} firing=${firing} />`)}
+			${p.lines.slice(0, drawn < boxes.length ? drawn : undefined).map(l => html`<${Line} l=${l} look=${["line", l.kind, flowing(l, live, firing),
+				pointed && (l.from === pointed || l.to === pointed) ? "near" : ""].join(" ")} />`)}
+			${p.lines.filter(l => l.to === "reactor").map(l => html`<${Carried} key=${l.from} l=${l} p=${p} live=${live} firing=${firing} />`)}
 			${p.lines.filter(l => l.label && l.middle).map(l => html`<text class="label" x=${l.middle.x} y=${l.middle.y - 5}
 				text-anchor="middle">${l.label}</text>`)}
 			<${Gate} bar=${p.bar} summary=${summary} firing=${firing} />
-			${[...p.boxes.values()].map(b => html`<${Box} key=${b.id} b=${b} look=${lookOf(b, live, firing)}
-				chosen=${b.id === chosen} near=${near.has(b.id)} focusable=${b.id === first} choose=${choose} point=${point} />`)}
+			${boxes.slice(0, drawn).map(b => html`<${Box} key=${b.id} b=${b} look=${lookOf(b, live, firing)}
+				chosen=${b.id === chosen} near=${near.has(b.id)} focusable=${b.id === first} />`)}
 		</svg>
 	</div>`
 }
