@@ -14,6 +14,12 @@ import (
 // maxLine bounds one event, as the daemon does.
 const maxLine = 8 << 20
 
+// How what is packed begins.
+const (
+	gzip = "\x1f\x8b"
+	zstd = "\x28\xb5\x2f\xfd"
+)
+
 // Reader cuts a stream into events of a line each. A stream whose first line is a
 // JSON document is taken line by line, as it is: the daemon judges each line, and a bad
 // one does not stop the others. Any other stream must be JSON documents one after the
@@ -56,6 +62,13 @@ func (r *Reader) Next() (event []byte, err error) {
 // begin looks at the first line to see what the stream is.
 func (r *Reader) begin() error {
 	r.begun = true
+	head, _ := r.in.Peek(len(zstd)) // of one that is shorter, what there is
+	for magic, form := range map[string]string{gzip: "gzip", zstd: "zstd"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return fmt.Errorf("this is %s, and what is pushed is JSON: pipe it in unpacked, or read it with graphd run",
+				form)
+		}
+	}
 	line, err := r.line()
 	if err != nil {
 		return err
@@ -110,7 +123,11 @@ func (r *Reader) document() ([]byte, error) {
 	var raw json.RawMessage
 	if err := r.dec.Decode(&raw); err != nil {
 		if r.array {
-			return nil, unexpectedEnd(err)
+			err = unexpectedEnd(err)
+		}
+		if errors.As(err, new(*json.SyntaxError)) {
+			err = fmt.Errorf("%w; what is pushed is JSON: a document a line, one after the other, or one array of "+
+				"them (CSV is read by graphd run and the source file)", err)
 		}
 		return nil, err
 	}

@@ -56,6 +56,12 @@ func TestReader(t *testing.T) {
 			}
 		})
 	}
+	for in, says := range map[string]string{"\x1f\x8b\x08\x00": "this is gzip", "\x28\xb5\x2f\xfd\x04": "this is zstd",
+		"a,b\n1,2\n": "CSV is read by graphd run", "1 x": "a document a line"} {
+		if _, err := readEvents(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %s", in, err, says)
+		}
+	}
 	endless := io.MultiReader(strings.NewReader("1\n"), io.LimitReader(neverEnds{}, 4*maxLine))
 	if _, err := readEvents(endless); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("an endless line: got %v", err)

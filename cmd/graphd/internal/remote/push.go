@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/client"
@@ -56,6 +58,11 @@ that it is taken once. The push ends when nothing was taken for as long as
 			default:
 				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("one file is pushed at a time, and these are %d",
 					len(files)))
+			}
+			if at, err := os.Stat(args[1]); path == "-" && strings.Contains(args[1], ".") && err == nil &&
+				!at.IsDir() {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("%s is a file, and before it comes the name of "+
+					"the input: graphd push %s ACCUMULATOR %s", args[1], args[0], args[1]))
 			}
 			in, err := a.Open(path)
 			if err != nil {
