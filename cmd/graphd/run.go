@@ -84,7 +84,8 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 	f.BoolVar(&flags.noFlush, "no-flush", false, "leave open at the end what is not complete")
 	f.StringSliceVar(&flags.calls, "calls", nil, "let nodes call out: public, loopback, private, a host or a network")
 	// Outputs have the name --output here, so the format has another.
-	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "how to print: json, yaml or table")
+	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "json, yaml or table; without it lines of JSON")
+	f.Lookup("format").DefValue = "" // help names none: that of the other commands is not what run prints
 	return cmd
 }
 

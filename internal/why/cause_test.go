@@ -46,7 +46,6 @@ func TestWhatMadeAnEpochRun(t *testing.T) {
 			"a had waited for 1s, which is as long as max_wait allows; c had not come"},
 		"max_wait, of any": {"max_wait", spec.Reactor{MaxWait: time.Second}, []string{"a"}, nil,
 			"a had waited for 1s, which is as long as max_wait allows"},
-		"replay": {"replay", spec.Reactor{}, nil, nil, "a recorded epoch was run again"},
 	} {
 		p, x := onePicture(t), facts()
 		p.spec.Accumulators = append(p.spec.Accumulators, spec.Accumulator{Name: "c"})

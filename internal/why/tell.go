@@ -128,8 +128,6 @@ func (p *Picture) cause(f *api.FiringDetail) api.Reason {
 		if r.When == "all" && len(missing) > 0 {
 			detail += "; " + list(missing, "and") + " had not come"
 		}
-	case "replay":
-		detail = "a recorded epoch was run again"
 	}
 	return api.Reason{Code: f.Cause, Detail: detail}
 }

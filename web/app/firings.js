@@ -175,7 +175,6 @@ export const Firing = ({ m, firing, graph }) => {
 const reasons = {
 	criteria: "the criteria were met by what had arrived", force: "somebody fired it by hand", with: "somebody fired it with " +
 		"inputs of their own", tick: "its time had come", max_wait: "what waited had waited long enough",
-	replay: "dead letters were replayed",
 }
 
 const Detail = ({ f, why }) => {

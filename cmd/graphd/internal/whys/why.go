@@ -43,8 +43,6 @@ func Cause(cause string) string {
 		return "tick: its cadence was due"
 	case "max_wait":
 		return "max_wait: it had waited for all inputs as long as it may"
-	case "replay":
-		return "replay: a recorded epoch was run again"
 	}
 	return cause
 }
