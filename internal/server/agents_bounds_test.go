@@ -151,6 +151,11 @@ func TestMessagesOfAgentsAreBounded(t *testing.T) {
 			t.Errorf("%.80s: got %d %s, want %s", body, x.status, x.body, want)
 		}
 	}
+	x := do(t, s, "POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":"a","method":"no/such"}`))
+	if text := string(x.body); x.status != http.StatusOK || x.header.Get("Content-Type") != "application/json" ||
+		!strings.Contains(text, `"code":-32601,`) || !strings.Contains(text, `"id":"a"`) {
+		t.Errorf("an unknown method: %d %v %s", x.status, x.header, x.body)
+	}
 	for _, method := range []string{"GET", "DELETE"} {
 		if x := do(t, s, method, "/mcp", nil); x.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: got %d", method, x.status)

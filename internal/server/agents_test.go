@@ -103,6 +103,7 @@ func TestToolsDoWhatTheirRoutesDo(t *testing.T) {
 		{"list_firings", args{"graph": "g", "key": "k"}, "", `"cause":"criteria"`},
 		{"get_firing", args{"graph": "g", "epoch": 12}, "", `"epoch":12`},
 		{"get_state", args{"graph": "g"}, "", `"cache"`},
+		{"list_keys", args{"graph": "g", "search": "k", "sort": "key"}, "", `"waiting":2`},
 		{"get_accumulator", args{"graph": "g", "accumulator": "a"}, "", `"name":"a"`},
 		{"list_dead_letters", args{"graph": "g", "code": "bad_value"}, "", `"items"`},
 		{"list_recovery_events", args{"graph": "g"}, "", `"items"`},

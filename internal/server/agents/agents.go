@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/graphd/graphd/internal/access"
@@ -115,7 +116,10 @@ func (s *Service) Answer(w http.ResponseWriter, r *http.Request, who *access.Pri
 	if bad := wire.Validate(body, min(s.cfg.MaxDepth+envelope, wire.MaxDepth)); bad.Is() {
 		return wire.NotJSON("body", bad)
 	}
-	var message struct{ Method string }
+	var message struct {
+		ID     json.RawMessage
+		Method string
+	}
 	if json.Unmarshal(body, &message) != nil || message.Method == "" {
 		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
 			"the body must be one message of the Model Context Protocol, a JSON object with a method")
@@ -132,6 +136,14 @@ func (s *Service) Answer(w http.ResponseWriter, r *http.Request, who *access.Pri
 	asked.Body, asked.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	var got answer
 	s.protocol().ServeHTTP(&got, asked)
+	if said := strings.TrimSpace(got.body.String()); got.status == http.StatusBadRequest && message.ID != nil &&
+		strings.HasPrefix(said, notHandled) {
+		unknown := map[string]any{"jsonrpc": "2.0", "id": message.ID,
+			"error": map[string]any{"code": jsonrpc.CodeMethodNotFound, "message": wire.Clip(said)}}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(unknown) // a client that went away is no error of ours
+		return nil
+	}
 	if got.status >= http.StatusBadRequest && !strings.HasPrefix(got.head.Get("Content-Type"), "application/json") {
 		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the message cannot be read: "+
 			wire.Clip(strings.TrimSpace(got.body.String())))
@@ -147,6 +159,9 @@ func (s *Service) Answer(w http.ResponseWriter, r *http.Request, who *access.Pri
 	_, _ = w.Write(got.body.Bytes()) // a client that went away is no error of ours
 	return nil
 }
+
+// notHandled begins what the protocol says of a method that there is not.
+const notHandled = "JSON RPC not handled"
 
 // listen is the method that would hold a stream open.
 const listen = "subscriptions/listen"
