@@ -325,6 +325,9 @@ func (c *Core) Epoch() int64 { return c.epoch }
 // Kept is how many epochs of this incarnation were kept.
 func (c *Core) Kept() int64 { return c.kept }
 
+// Admitted is how many boundaries were admitted, which is the admission sequence of the last one.
+func (c *Core) Admitted() uint64 { return c.admitted }
+
 // Completed is the admission sequence of the boundary that completed the criteria of the last epoch's key.
 func (c *Core) Completed() uint64 { return c.completedBy }
 

@@ -168,6 +168,21 @@ func (c *Core) EndStage(s *stage.Stage) {
 	c.followed(s)
 }
 
+// AwaitedDue is FireDue where something waits that is not of ticks alone, which go on for ever: it had been admitted as
+// one of so many, or no tick feeds its input.
+func (c *Core) AwaitedDue(admitted uint64) (at time.Time, ok bool) {
+	if at, ok = c.FireDue(); !ok || c.stages == nil || c.cfg.Keys != nil {
+		return at, ok
+	}
+	for i := range c.cfg.Inputs {
+		since, waits := c.news(c.shared, i)
+		if s := c.stages.Of(i); waits && c.cfg.Inputs[i].Triggers && (s == nil || !s.Ticks || since <= admitted) {
+			return at, true
+		}
+	}
+	return at, false
+}
+
 // LateDrops are the events of stage input i that came too late and were dropped; ok is false when
 // there are none.
 func (c *Core) LateDrops(i int) (l accumulator.Lateness, ok bool) {

@@ -59,10 +59,11 @@ func (g *Graph) goOn(ticks bool) error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}
-	taken, lap := g.core.Taken(), 0
+	taken, admitted, lap := g.core.Taken(), g.core.Admitted(), 0
 	for idle := 0; ; idle++ {
-		at, opens, ok := g.drive.Awaited()
-		if !ok && ticks {
+		at, opens, ok := g.drive.Awaited(admitted)
+		owed := !ok && ticks
+		if owed {
 			lap++
 			at, ok = g.core.OwedDue(lap)
 		}
@@ -72,6 +73,9 @@ func (g *Graph) goOn(ticks bool) error {
 		before := g.Now()
 		if err := g.advance(at, true); err != nil {
 			return err
+		}
+		if opens || owed {
+			admitted = g.core.Admitted() // what ticks feed from here on is not waited for
 		}
 		if now := g.core.Taken(); now != taken || opens && g.Now().After(before) {
 			taken, idle = now, 0 // what is open becomes less each time

@@ -1,6 +1,7 @@
 package virtual_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,43 @@ outputs:
 	}
 	if b := s.g.Core().Look().Inputs[1].Books; b.Queued == 0 {
 		t.Errorf("the tick at the end is in nothing: %+v", b)
+	}
+}
+
+// M26: what ticks feed when nothing else waits any more is not waited for, be it that an epoch of it could run: each
+// tick feeds anew. What waited before has its epoch.
+func TestM26TheEndOfEpochsThatTicksCallFor(t *testing.T) {
+	t.Parallel()
+	for _, of := range []string{
+		"lanes: { l: { fixed_rate: { period: 1s } } }\nnodes: { beat: { expr: '[now(), a.n]', lane: l }",
+		"nodes: { beat: { event: true, expr: '[now(), a.n, epoch()]' }",
+	} {
+		every := ""
+		if !strings.Contains(of, "lane") {
+			every = ", every: 1s"
+		}
+		s := newStaged(t, `graph: hang
+accumulators:
+  a: { strategy: sequential, time: event.at, time_unit: s }
+  held: { from: beat, strategy: sequential }
+  again: { from: more, strategy: sequential }
+reactor: { strategy: sequential, debounce: 2s, max_wait: 5s`+every+` }
+`+of+`, more: { expr: 'held[0]' }, fed: { event: true, expr: '[now(), again]' } }
+outputs:
+  fed: { from: fed, sink: { drop: {} } }
+`)
+		s.g.Interrupt = func() error {
+			if s.g.Now().After(time.Unix(500, 0)) {
+				return errors.New("it goes on and on")
+			}
+			return nil
+		}
+		s.push(0, `{"at":1,"n":1}`, `{"at":12,"n":2}`)
+		s.out = nil
+		if err := s.g.Close(); err != nil || len(s.out) == 0 {
+			t.Errorf("%v: at %v, put out %v", err, s.g.Now(), s.out)
+		}
+		s.balanced()
 	}
 }
 
