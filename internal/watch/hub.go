@@ -40,7 +40,8 @@ type Hub struct {
 	run      int64      // the incarnation that seen counts
 	told     condition  // by the last health frame
 	stateAt  time.Time
-	stateFor int64 // the epoch the last state frame showed
+	stateFor int64     // the epoch the last state frame showed
+	rests    time.Time // until then nobody may be told of an epoch or a state: all are told of some, and have been
 	closed   bool
 }
 
@@ -59,6 +60,10 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg := c.Config()
+	is := condition{string(c.Health()), c.Paused()}
+	if now.Before(h.rests) && h.run == cfg.Incarnation && is == h.told {
+		return h.rests // a thousand times a second, where four are told
+	}
 	if h.run != cfg.Incarnation {
 		for _, s := range h.samples {
 			s.begin(h.seen, c.FramesBefore())
@@ -75,11 +80,13 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	for _, s := range h.samples {
 		again = sooner(again, s.tell(h, c, now))
 	}
-	if is := (condition{string(c.Health()), c.Paused()}); is != h.told {
+	if is != h.told {
 		h.told = is
 		h.send(h.queues, topicHealth, is.frame(c.Frames(), api.ReasonOf(c.HealthReason())))
 	}
-	return sooner(again, h.publishState(c, now))
+	again = sooner(again, h.publishState(c, now))
+	h.rests = h.restsUntil(now)
+	return again
 }
 
 // missed announces a gap to a frame where those before it have left the ring since the last look.
@@ -218,6 +225,7 @@ func (h *Hub) Attach(q *Queue) {
 		return
 	}
 	h.queues = append(slices.Clip(h.queues), q)
+	h.rests = time.Time{}
 	if q.sample > 0 {
 		h.samples = append(h.samples, newSampled(q, h))
 	} else {

@@ -86,7 +86,7 @@ func (s *sampled) tell(h *Hub, c *reactor.Core, now time.Time) (again time.Time)
 	}
 	s.at = now
 	if s.may < 1 {
-		return now.Add(max(time.Millisecond, time.Duration((1-s.may)/every*float64(time.Second))))
+		return s.mayAt()
 	}
 	from := s.seen
 	picked := s.pick(c, from, total)
@@ -133,12 +133,42 @@ func (s *sampled) pick(c *reactor.Core, from, total int64) func(n int64, r *reac
 	}
 }
 
+// restsUntil is until when no watcher may be told of anything that an epoch brings; the zero time where one may.
+func (h *Hub) restsUntil(now time.Time) (until time.Time) {
+	if len(h.whole) > 0 {
+		return time.Time{}
+	}
+	for _, s := range h.samples {
+		if s.may >= 1 {
+			return time.Time{}
+		}
+		until = sooner(until, s.mayAt())
+		if s.q.topics[topicState] {
+			due := s.stateAt.Add(s.stateEvery())
+			if !now.Before(due) {
+				return time.Time{}
+			}
+			until = sooner(until, due)
+		}
+	}
+	return until
+}
+
+// mayAt is when the watcher may be told of an epoch, which it may not as of the time at.
+func (s *sampled) mayAt() time.Time {
+	return s.at.Add(max(time.Millisecond, time.Duration((1-s.may)/float64(s.q.sample)*float64(time.Second))))
+}
+
+func (s *sampled) stateEvery() time.Duration {
+	return max(stateEvery, time.Second/time.Duration(s.q.sample))
+}
+
 // stateDue says whether the watcher is to be told the state behind an epoch now, or when.
 func (s *sampled) stateDue(epoch int64, now time.Time) (is bool, again time.Time) {
 	if epoch == s.stateFor || !s.q.topics[topicState] {
 		return false, time.Time{}
 	}
-	if due := s.stateAt.Add(max(stateEvery, time.Second/time.Duration(s.q.sample))); now.Before(due) {
+	if due := s.stateAt.Add(s.stateEvery()); now.Before(due) {
 		return false, due
 	}
 	s.stateAt, s.stateFor = now, epoch
