@@ -74,6 +74,9 @@ func newDaemon(t *testing.T) *daemon {
 	})
 	m.HandleFunc("GET /v1/graphs/{graph}/firings/{epoch}", d.firing)
 	m.HandleFunc("GET /v1/graphs/{graph}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, why()) })
+	m.HandleFunc("GET /v1/graphs/{graph}/keys", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, 200, keys(r))
+	})
 	m.HandleFunc("GET /v1/graphs/{graph}/why-not", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, 200, whyNot())
 	})

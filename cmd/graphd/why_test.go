@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/graphd/graphd/internal/api"
 )
@@ -50,4 +51,11 @@ func whyNot() api.WhyNot {
 			{Code: "rejected", Detail: "input pricing has refused 2 events", Events: 2}},
 		Counts: map[string]int64{"guard_false": 7, "rejected": 2},
 	}
+}
+
+// keys are a page whose cursor tells what was asked for.
+func keys(r *http.Request) api.KeyPage {
+	return api.KeyPage{Items: []api.KeyRow{{Key: json.RawMessage(`"EURUSD"`), LastArrivalAt: now, Waiting: 2},
+		{Key: json.RawMessage(`["EU",7]`), Shard: 3, LastArrivalAt: now}}, Keys: 12_000, Fitting: 17, Unknown: []int{5},
+		Next: r.URL.RawQuery}
 }

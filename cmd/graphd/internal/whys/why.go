@@ -1,4 +1,5 @@
-// Package whys is what the command line has for reasons: the verbs why and why-not, and the causes of epochs in words.
+// Package whys is what the command line has for reasons: the verbs why and why-not, the keys that they ask of, and the
+// causes of epochs in words.
 package whys
 
 import (
@@ -25,9 +26,9 @@ const valueWidth = 80
 type Verb func(use, short, long string, check cobra.PositionalArgs,
 	run func(ctx context.Context, c *client.Client, args []string) error) *cobra.Command
 
-// Commands are the verbs why and why-not.
+// Commands are the verbs why, why-not and keys.
 func Commands(t *terminal.Terminal, ask Verb) []*cobra.Command {
-	return []*cobra.Command{why(t, ask), whyNot(t, ask)}
+	return []*cobra.Command{why(t, ask), whyNot(t, ask), keys(t, ask)}
 }
 
 // Cause puts the cause of an epoch into words.
