@@ -155,7 +155,7 @@ func BenchmarkPushToEpoch(b *testing.B) {
 	if _, err := e.Apply(ctx, ref, []byte(paced), api.Change{}); err != nil {
 		b.Fatal(err)
 	}
-	watch, err := e.Watch(ctx, ref, []string{"outputs"}, "")
+	watch, err := e.Watch(ctx, ref, api.Wanted{Topics: []string{"outputs"}})
 	if err != nil {
 		b.Fatal(err)
 	}
