@@ -41,6 +41,9 @@ type Load struct {
 // Events are what it holds, for a position an event that has no more. They are not to be changed.
 func (d *Load) Events() []boundary.Event { return d.events }
 
+// Keep has it stay as it is until another Release.
+func (d *Load) Keep() { d.refs.Add(1) }
+
 // Release lets it go.
 func (d *Load) Release() {
 	if d.refs.Add(-1) > 0 {
@@ -242,10 +245,7 @@ type Loads interface {
 	Held(stream string, h pace.Held)
 }
 
-var (
-	_ Loads = (*Line)(nil)
-	_ Loads = (*feed)(nil)
-)
+var _, _ Loads = (*Line)(nil), (*feed)(nil)
 
 // alone is what is relaxed where there is nobody else.
 func alone() bool { return false }
@@ -253,7 +253,7 @@ func alone() bool { return false }
 // Give implements [Loads].
 func (l *Line) Give(ctx context.Context, d *Load, first int, relaxed func() bool) error {
 	p := l.parcel(d, first)
-	d.refs.Add(1)
+	d.Keep()
 	for !l.tryStage(p, relaxed()) {
 		l.Held("", pace.Free) // its stream has events; of others it may have to be gone past
 		select {
@@ -287,7 +287,7 @@ func (l *Line) Now() time.Time { return l.cfg.Now() }
 
 // Give implements [Loads].
 func (f *feed) Give(ctx context.Context, d *Load, first int, _ func() bool) error {
-	d.refs.Add(1)
+	d.Keep()
 	select {
 	case f.parcels <- parcel{events: d.events[first:], load: d, first: first}:
 		return nil

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -13,6 +14,8 @@ const (
 	// any case. Where it is soon open again it is less, see wait.
 	quiet, together = 50 * time.Millisecond, 250 * time.Millisecond
 	leastQuiet      = 15 * time.Millisecond
+	// patience is how long one who comes waits to be given what was read lately, while the source gives to others.
+	patience = 500 * time.Millisecond
 	// opening is how long a source has for its first event before it begins again: in less one that is slow to open
 	// would never come to it while shards come.
 	opening = time.Second
@@ -23,8 +26,10 @@ type running struct {
 	stop  func()
 	began time.Time
 	took  atomic.Int64 // how long it was until the first event came, in nanoseconds; 0 before
-	asked time.Time    // when it was first asked to begin again; zero before
+	asked time.Time    // when it was first asked to begin again; zero while nobody needs it to
+	when  time.Time    // when it is to
 	timer *time.Timer  // has it begin again; nil before it was asked to
+	keeps bool         // what it gives is kept for who comes
 }
 
 // beginAgain has the source begin again soon, for those that take part by then. r.mu is held.
@@ -35,12 +40,44 @@ func (r *Reader) beginAgain() {
 	}
 	now := time.Now()
 	quiet, together := run.wait()
-	if run.timer == nil {
+	if run.keeps && !slices.ContainsFunc(r.come, func(m *member) bool { return m.late }) {
+		quiet, together = patience, patience
+	}
+	if run.asked.IsZero() {
 		run.asked = now
-		run.timer = time.AfterFunc(quiet, func() { r.due(run) })
+	}
+	wait := min(quiet, max(run.asked.Add(together).Sub(now), 0))
+	run.when = now.Add(wait)
+	if run.timer == nil {
+		run.timer = time.AfterFunc(wait, func() { r.due(run) })
 		return
 	}
-	run.timer.Reset(min(quiet, max(run.asked.Add(together).Sub(now), 0)))
+	run.timer.Reset(wait)
+}
+
+// met says that one who has come takes part in a run, for which that need not begin again; it is false where the run
+// is over, or who has come has left.
+func (r *Reader) met(run *running, m *member) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.come, m)
+	if r.run != run || i < 0 {
+		return false
+	}
+	if r.come = slices.Delete(r.come, i, i+1); len(r.come) == 0 {
+		run.asked = time.Time{}
+	}
+	return true
+}
+
+// tooLate says that what one who has come was not given is not here any more: the source begins again.
+func (r *Reader) tooLate(m *member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.come, m) {
+		m.late = true
+		r.beginAgain()
+	}
 }
 
 // wait is how long others are waited for before the source begins again, after the last and after the first that has
@@ -64,11 +101,18 @@ func (run *running) has() {
 func (r *Reader) due(run *running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.run != run {
+	now := time.Now()
+	if r.run != run || now.Before(run.when) {
 		return
 	}
-	if left := time.Until(run.began.Add(opening)); left > 0 && run.took.Load() == 0 {
-		run.timer.Reset(min(left, quiet))
+	if len(r.come) == 0 && !r.partitioned() {
+		run.asked = time.Time{} // all who have come take part, or are gone
+		return
+	}
+	if left := run.began.Add(opening).Sub(now); left > 0 && run.took.Load() == 0 {
+		left = min(left, quiet)
+		run.when = now.Add(left)
+		run.timer.Reset(left)
 		return
 	}
 	run.stop()

@@ -37,12 +37,13 @@ func TestM52ASourceThatLastsIsRunAgain(t *testing.T) {
 				return &lasting{tape: tape{rig: r}}
 			})
 			r.ends = ends
-			a := r.enter()
+			a := r.enter(at(0, 50), at(1, 50))
 			settle()
 			want := "[run true closed]"
 			if !ends {
-				b := r.enter(at(0, 10))
+				b := r.enter(at(0, 10)) // before what was read
 				settle()
+				a.given = append(r.until(50, 50), a.given...)
 				r.each("the first", a, 100)
 				if err := b.leave(); err != nil {
 					t.Fatal(err)

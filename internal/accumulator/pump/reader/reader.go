@@ -28,9 +28,11 @@ type Reader struct {
 
 	mu      sync.Mutex
 	members []*member // who takes part
+	come    []*member // those of them whom the run of the source does not know
 	stop    func()    // ends the goroutine; nil before the first
 	run     *running  // the run of the source; nil while none does
 	done    chan struct{}
+	runs    *session           // that run, where it admits who comes
 	source  accumulator.Source // that runs; nil while none does
 	held    chan struct{}      // closed when what is held goes on; nil while nothing is
 }
@@ -85,6 +87,7 @@ type member struct {
 	at     places          // behind what was given
 	ahead  places          // in this session: nothing is given up to there
 	behind map[string]bool // by stream, what was said of it; "" is the source as a whole
+	late   bool            // Reader.mu guards it: it has come, and what it was not given is not kept any more
 
 	durable places // Reader.mu guards it; nil until the first is known
 }
@@ -100,6 +103,25 @@ func (m *member) of(positions []boundary.Position) []boundary.Position {
 	return slices.DeleteFunc(slices.Clone(positions), func(p boundary.Position) bool { return !m.reads(p.Stream) })
 }
 
+func (m *member) caughtUp(stream string, caughtUp bool) {
+	m.behind[stream] = !caughtUp
+	accumulator.CaughtUp(m.out, stream, caughtUp)
+}
+
+// forget makes void what an earlier session has said of how far it has come: the source as a whole is behind, and of
+// its streams nothing is known.
+func (m *member) forget() {
+	if len(m.behind) == 0 {
+		return
+	}
+	m.caughtUp("", false)
+	for stream, behind := range m.behind {
+		if behind && stream != "" {
+			m.caughtUp(stream, true)
+		}
+	}
+}
+
 // errAlone says that a member is to read for itself.
 var errAlone = errors.New("the order of positions is not known")
 
@@ -110,7 +132,9 @@ func (m *member) Run(ctx context.Context, from []boundary.Position, out accumula
 		return m.own.Run(ctx, from, out)
 	}
 	m.ctx, m.out, m.at, m.behind = ctx, loads, placesOf(m.of(from)), map[string]bool{}
-	m.r.enter(m)
+	if runs := m.r.enter(m); runs != nil {
+		runs.admit(m)
+	}
 	defer m.r.join()
 	asked := accumulator.AskerOf(out).Asked()
 	for {
@@ -136,14 +160,15 @@ func poke(c chan struct{}) {
 	}
 }
 
-// enter has a member take part: the source begins again.
-func (r *Reader) enter(m *member) {
+// enter has a member take part: the source begins again, unless what runs can admit it.
+func (r *Reader) enter(m *member) (runs *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members = append(r.members, m)
+	r.come = append(r.come, m)
 	if len(r.members) > 1 {
 		r.beginAgain()
-		return
+		return r.runs
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.ctx))
 	before, done := r.done, make(chan struct{})
@@ -155,6 +180,7 @@ func (r *Reader) enter(m *member) {
 		}
 		r.read(ctx)
 	}()
+	return nil
 }
 
 // leave takes a member out whose time is over.
@@ -169,6 +195,9 @@ func (r *Reader) leave(m *member) {
 func (r *Reader) remove(m *member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if i := slices.Index(r.come, m); i >= 0 {
+		r.come = slices.Delete(r.come, i, i+1)
+	}
 	if i := slices.Index(r.members, m); i >= 0 {
 		r.members = slices.Delete(r.members, i, i+1)
 		switch {

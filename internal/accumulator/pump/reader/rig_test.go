@@ -165,6 +165,7 @@ type shard struct {
 	starved bool
 	decoded int
 	words   []string
+	before  int // of the words, those it was told before the first event
 	ended   error
 }
 
@@ -209,6 +210,9 @@ func (s *shard) wait() error {
 }
 
 func (s *shard) take(events []boundary.Event) {
+	if len(s.given) == 0 {
+		s.before = len(s.words)
+	}
 	for i := range events {
 		s.given = append(s.given, events[i].Pos.String())
 		s.at[events[i].Pos.Stream] = events[i].Pos

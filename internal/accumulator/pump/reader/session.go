@@ -16,17 +16,23 @@ import (
 
 // session is one run of the source for those who take part, and its Out.
 type session struct {
-	r       *Reader
-	loader  *pump.Loader
-	order   Ordered // nil: the source does not know it
-	run     *running
-	members []*member
-	within  []context.Context // by member: while it and the session last
-	ctx     context.Context   // while the session lasts
+	r      *Reader
+	loader *pump.Loader
+	order  Ordered // nil: the source does not know it
+	run    *running
+	ctx    context.Context // while the session lasts
 
-	ends  []boundary.Position // of the streams of the load that is given
-	looks int64               // begun so far
-	asked []int64             // by member: what the last of them answers
+	// turn has a place for one: the source's goroutine, or that of one who comes. It guards what follows.
+	turn     chan struct{}
+	members  []*member
+	within   []context.Context // by member: while it and the session last
+	leave    []func()          // by member: lets its context go
+	together bool              // all stood where the source has begun
+	recent   recent
+	said     told
+
+	looks int64   // begun so far
+	asked []int64 // by member: what the last of them answers
 }
 
 // session runs the source from the least position of the members, until it ends or is to begin again.
@@ -39,25 +45,32 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader, source accumu
 	if source == nil {
 		source, err = r.cfg.Open()
 	}
-	s := &session{r: r, loader: loader}
+	s := &session{r: r, loader: loader, ctx: ctx, turn: make(chan struct{}, 1)}
 	s.order, _ = source.(Ordered)
+	s.take() // until it runs
 	if lasts, ok := source.(accumulator.Lasting); ok {
 		lasts.Last()
 	}
 	r.mu.Lock()
 	s.members = slices.Clone(r.members)
-	r.source, r.run = source, &running{stop: stop, began: time.Now()}
-	s.run = r.run
+	r.come = nil
+	r.source, r.run = source, &running{stop: stop, began: time.Now(), keeps: s.shares()}
+	if s.run = r.run; s.run.keeps {
+		r.runs = s
+	}
 	r.mu.Unlock()
 	if err == nil && len(s.members) > 0 {
-		at, together := s.begin(source)
-		err = s.read(ctx, source, at.positions())
-		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !together {
+		var at places
+		at, s.together = s.begin(source)
+		s.recent.from = at.clone()
+		err = s.read(source, at.positions())
+		s.recent.forget()
+		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !s.together {
 			err = errAlone // whose position it is, each finds out for itself
 		}
 	}
 	r.mu.Lock()
-	r.source, r.run = nil, nil
+	r.source, r.run, r.runs = nil, nil, nil
 	s.run.end()
 	r.mu.Unlock()
 	lasts, _ := source.(accumulator.Lasting)
@@ -124,21 +137,45 @@ func (s *session) portion(source accumulator.Source) (at places, together bool) 
 }
 
 // read runs the source. A panic of it is an error.
-func (s *session) read(ctx context.Context, source accumulator.Source, from []boundary.Position) (err error) {
-	s.ctx = ctx
+//
+// The turn is the caller's, and is again when it ends.
+func (s *session) read(source accumulator.Source, from []boundary.Position) (err error) {
 	s.loader.Gate.Tell(s.held)
 	for _, m := range s.members {
-		giving, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(m.ctx, cancel)()
-		s.within = append(s.within, giving)
+		s.open(m)
 	}
+	defer func() {
+		for _, leave := range s.leave {
+			leave()
+		}
+	}()
+	defer s.take()
 	defer func() {
 		if caught := recover(); caught != nil {
 			err = &accumulator.PanicError{Value: caught, Stack: debug.Stack()}
 		}
 	}()
-	return source.Run(ctx, from, s)
+	s.end()
+	return source.Run(s.ctx, from, s)
+}
+
+// take takes the turn, and end gives it back.
+func (s *session) take() { s.turn <- struct{}{} }
+func (s *session) end()  { <-s.turn }
+
+// open makes the context of a member.
+func (s *session) open(m *member) {
+	giving, cancel := context.WithCancel(s.ctx)
+	stop := context.AfterFunc(m.ctx, cancel)
+	s.within = append(s.within, giving)
+	s.leave = append(s.leave, func() { stop(); cancel() })
+}
+
+// all is each, in a turn of its own.
+func (s *session) all(do func(i int, m *member)) {
+	s.take()
+	defer s.end()
+	s.each(do)
 }
 
 // each does something with all who still take part.
@@ -158,7 +195,19 @@ func (s *session) Batch(n int) []boundary.Event { return s.loader.Batch(n) }
 // Emit implements [accumulator.Out].
 func (s *session) Emit(ctx context.Context, batch []boundary.Event) error {
 	s.run.has() // a position alone would not say how soon the source is open
-	return s.loader.Emit(ctx, s.members[0].out.Now(), batch, s.give)
+	return s.loader.Emit(ctx, s.now(), batch, s.give)
+}
+
+// now is the present time as those who take part know it.
+func (s *session) now() time.Time {
+	s.take()
+	defer s.end()
+	for _, m := range s.members {
+		if !m.gone.Load() {
+			return m.out.Now()
+		}
+	}
+	return time.Now() // nobody is given what comes
 }
 
 // Refuse implements [accumulator.Out].
@@ -173,26 +222,26 @@ func (s *session) Advance(_ context.Context, pos boundary.Position) error {
 
 // give hands a load to all members.
 func (s *session) give(d *pump.Load) (err error) {
+	s.take()
+	defer s.end()
 	events := d.Events()
 	if err := s.hold(events); err != nil {
 		return err
-	}
-	s.ends = s.ends[:0]
-	for i := range events {
-		if i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream {
-			s.ends = append(s.ends, events[i].Pos)
-		}
 	}
 	s.each(func(i int, m *member) {
 		if err == nil && m.reads(events[0].Pos.Stream) {
 			err = s.giveTo(i, m, d)
 		}
 	})
+	s.keep(d)
 	return err
 }
 
 // held tells all members that read a stream that what is here of it is held back.
 func (s *session) held(stream string, h pace.Held) {
+	s.take()
+	defer s.end()
+	s.said.heldBack(stream, h)
 	s.each(func(_ int, m *member) {
 		if h == pace.Free || m.reads(stream) {
 			m.out.Held(stream, h)
@@ -243,11 +292,19 @@ func (s *session) giveTo(i int, m *member, d *pump.Load) error {
 		}
 		return err
 	}
-	for _, pos := range s.ends {
-		m.at.move(pos)
-		delete(m.ahead, nameOf(pos.Stream))
+	events := d.Events()
+	for i := range events {
+		if endsStream(events, i) {
+			m.at.move(events[i].Pos)
+			delete(m.ahead, nameOf(events[i].Pos.Stream))
+		}
 	}
 	return nil
+}
+
+// endsStream says that the i-th event of a load is the last of its stream there.
+func endsStream(events []boundary.Event, i int) bool {
+	return i == len(events)-1 || events[i+1].Pos.Stream != events[i].Pos.Stream
 }
 
 // past is how many of a load's events a member is past; known is false where that cannot be said. It is asked twice of
@@ -283,40 +340,30 @@ func (s *session) starved() bool {
 
 // Health implements [accumulator.Out].
 func (s *session) Health(h accumulator.Health, detail string) {
+	s.take()
+	defer s.end()
+	s.said.health, s.said.code, s.said.detail = h, "", detail
 	s.each(func(_ int, m *member) { m.out.Health(h, detail) })
 }
 
 // Trouble implements [accumulator.Troubled].
 func (s *session) Trouble(code, detail string) {
+	s.take()
+	defer s.end()
+	s.said.code, s.said.detail = code, detail
 	s.each(func(_ int, m *member) { accumulator.Trouble(m.out, code, detail) })
 }
 
 // CaughtUp implements [accumulator.Pace].
 func (s *session) CaughtUp(stream string, caughtUp bool) {
+	s.take()
+	defer s.end()
+	s.said.caughtUp(stream, caughtUp)
 	s.each(func(_ int, m *member) {
 		if m.reads(stream) {
 			m.caughtUp(stream, caughtUp)
 		}
 	})
-}
-
-func (m *member) caughtUp(stream string, caughtUp bool) {
-	m.behind[stream] = !caughtUp
-	accumulator.CaughtUp(m.out, stream, caughtUp)
-}
-
-// forget makes void what an earlier session has said of how far it has come: the source as a whole is behind, and of
-// its streams nothing is known.
-func (m *member) forget() {
-	if len(m.behind) == 0 {
-		return
-	}
-	m.caughtUp("", false)
-	for stream, behind := range m.behind {
-		if behind && stream != "" {
-			m.caughtUp(stream, true)
-		}
-	}
 }
 
 // Asked implements [accumulator.Asker].
@@ -325,13 +372,13 @@ func (s *session) Asked() <-chan struct{} { return s.r.asked }
 // Look implements [accumulator.Asker].
 func (s *session) Look() int64 {
 	s.looks++
-	s.each(func(i int, m *member) { s.asked[i] = accumulator.AskerOf(m.out).Look() })
+	s.all(func(i int, m *member) { s.asked[i] = accumulator.AskerOf(m.out).Look() })
 	return s.looks
 }
 
 // Looked implements [accumulator.Asker]. A look that another has begun after answers nobody.
 func (s *session) Looked(look int64) {
 	if look == s.looks {
-		s.each(func(i int, m *member) { accumulator.AskerOf(m.out).Looked(s.asked[i]) })
+		s.all(func(i int, m *member) { accumulator.AskerOf(m.out).Looked(s.asked[i]) })
 	}
 }

@@ -49,11 +49,31 @@ func unitOf(t testing.TB, u *compile.Unit, source accumulator.Source, to accumul
 		MarkEvery: time.Millisecond})
 }
 
+// growing is a tape that goes on when there is more.
+type growing struct{ tape }
+
+func (g *growing) Run(ctx context.Context, from []boundary.Position, out accumulator.Out) error {
+	for next := int64(0); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		for ; next < g.rig.events.Load(); next++ {
+			ev := event(next)
+			if slices.ContainsFunc(from, func(p boundary.Position) bool {
+				return p.Stream == ev.Pos.Stream && p.Offset >= ev.Pos.Offset
+			}) {
+				continue
+			}
+			if err := out.Emit(ctx, append(accumulator.NewBatch(out, 1), ev)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // M49: with one reader the shards of a graph take in each event once, each those of its keys, also when one of them
 // restarts alone, from where it had handed over.
 func TestM49ShardsOfOneReaderTakeEachEventOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 300, onTape)
+		r := newRig(t, 300, func(r *rig) accumulator.Source { return &growing{tape{rig: r}} })
 		ports, stops, ended := make([]*port, shards), make([]func(), shards), make([]chan error, shards)
 		begin := func(n int) {
 			source, err := r.reader.Source(0)
