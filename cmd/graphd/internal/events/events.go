@@ -62,16 +62,15 @@ func (r *Reader) Next() (event []byte, err error) {
 // begin looks at the first line to see what the stream is.
 func (r *Reader) begin() error {
 	r.begun = true
-	head, _ := r.in.Peek(len(zstd)) // of one that is shorter, what there is
-	for magic, form := range map[string]string{gzip: "gzip", zstd: "zstd"} {
-		if bytes.HasPrefix(head, []byte(magic)) {
-			return fmt.Errorf("this is %s, and what is pushed is JSON: pipe it in unpacked, or read it with graphd run",
-				form)
-		}
-	}
 	line, err := r.line()
 	if err != nil {
 		return err
+	}
+	for magic, form := range map[string]string{gzip: "gzip", zstd: "zstd"} {
+		if bytes.HasPrefix(line, []byte(magic)) {
+			return fmt.Errorf("this is %s, and what is pushed is JSON: pipe it in unpacked, or read it with graphd run",
+				form)
+		}
 	}
 	if line[0] != '[' && json.Valid(line) {
 		r.first = line
