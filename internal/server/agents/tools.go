@@ -129,8 +129,7 @@ func reading() list {
 			"nodes; of a graph with keys that of one key.", onGraph+"/state", graph, key, shard),
 		paged("list_keys", "Keys", "The keys of a graph with keys, each with when something came for it last and how "+
 			"much of it waits.", onGraph+"/keys",
-			of(inQuery, aText, "search", "only keys with this somewhere in them"),
-			of(inQuery, aText, "sort", "recent (as left out), key or waiting")),
+			of(inQuery, aText, "search", "only with this"), of(inQuery, aText, "sort", "recent, key or waiting")),
 		get("get_accumulator", "An input", "One input: its schema, the type of its boundaries, source, position, "+
 			"watermarks and counters.", onInput, graph, accumulator),
 		paged("list_dead_letters", "Dead letters", "Events and values that could not be used, with why, newest first.",
