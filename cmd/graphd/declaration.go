@@ -40,21 +40,31 @@ and below it.`,
 
 // validate checks every file; the mistakes are the data.
 func validate(t *terminal.Terminal, paths []string, vars map[string]string) error {
-	mistakes := graphd.Diagnostics{}
+	return readAll(t, paths, vars, func(path string, d *graphd.Declaration) graphd.Diagnostics {
+		t.Say("%s: graph %s is valid", path, d.Name())
+		return nil
+	})
+}
+
+// readAll reads every file and prints its mistakes, or else what there is to remark. It ends as the worst of them.
+func readAll(t *terminal.Terminal, paths []string, vars map[string]string,
+	remarks func(path string, d *graphd.Declaration) graphd.Diagnostics) error {
+	found := graphd.Diagnostics{}
+	var worst error
 	for _, path := range paths {
 		d, err := graphd.ReadDeclarationWith(path, vars)
-		var found graphd.Diagnostics
+		var mistakes graphd.Diagnostics
 		switch {
-		case errors.As(err, &found):
-			mistakes = append(mistakes, found...)
+		case errors.As(err, &mistakes):
+			found, worst = append(found, mistakes...), terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
 		case err != nil:
 			return local(terminal.CannotSet(path, err))
 		default:
-			t.Say("%s: graph %s is valid", path, d.Name())
+			found = append(found, remarks(path, d)...)
 		}
 	}
-	if err := t.Print(mistakes, func() error {
-		for _, m := range mistakes {
+	if err := t.Print(found, func() error {
+		for _, m := range found {
 			if err := t.Line("%s", m); err != nil {
 				return err
 			}
@@ -63,10 +73,10 @@ func validate(t *terminal.Terminal, paths []string, vars map[string]string) erro
 	}); err != nil {
 		return err
 	}
-	if len(mistakes) > 0 {
-		return terminal.Exit(terminal.ExitFormat, terminal.ErrSaid)
+	if worst == nil && len(found) > 0 {
+		return terminal.ErrSaid
 	}
-	return nil
+	return worst
 }
 
 // broken says the mistakes of a declaration, where editors find them, and how to exit.

@@ -14,8 +14,9 @@ func lintCmd(t *terminal.Terminal) *cobra.Command {
 		Short: "List what in declarations is valid, but hardly meant",
 		Long: `List what in declarations is valid, but hardly meant: nodes that nothing comes of,
 routes that are never taken, inputs that do not go together. Each finding has a
-stable code; graphd explain CODE says more. The exit code is 1 when there are any. A
-folder stands for every declaration in and below it.`,
+stable code; graphd explain CODE says more. The exit code is 1 when there are any, and
+78 when there is a mistake in a declaration, which is listed too. A folder stands for
+every declaration in and below it.`,
 		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -30,28 +31,7 @@ folder stands for every declaration in and below it.`,
 			if err != nil {
 				return err
 			}
-			found := graphd.Diagnostics{}
-			for _, path := range paths {
-				d, err := graphd.ReadDeclarationWith(path, vars)
-				if err != nil {
-					return broken(t, path, err)
-				}
-				found = append(found, d.Lint()...)
-			}
-			if err := t.Print(found, func() error {
-				for _, m := range found {
-					if err := t.Line("%s", m); err != nil {
-						return err
-					}
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
-			if len(found) > 0 {
-				return terminal.ErrSaid
-			}
-			return nil
+			return readAll(t, paths, vars, func(_ string, d *graphd.Declaration) graphd.Diagnostics { return d.Lint() })
 		},
 	}
 	given, set = terminal.Files(cmd, "declaration, folder of declarations, or - for standard input"), terminal.Vars(cmd)

@@ -132,7 +132,9 @@ type OutputSummary struct {
 	// Filtered are values that did not go out because of `where`, or because they were null.
 	Filtered int64 `json:"filtered"`
 	Pending  int64 `json:"pending"`
-	Failed   int64 `json:"failed"` // values that became dead letters, in all
+	// Full says that as many wait as may: the graph does not fire until some are through.
+	Full   bool  `json:"full,omitempty"`
+	Failed int64 `json:"failed"` // values that became dead letters, in all
 	// OldestPendingSeconds is how long the first of the pending values has waited; null when
 	// none waits, or when it is not known yet.
 	OldestPendingSeconds *float64 `json:"oldest_pending_seconds"`

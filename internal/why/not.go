@@ -47,7 +47,7 @@ func (p *Picture) Not(q *api.WhyNotQuery, key string, now time.Time, sum *api.Gr
 		n.health()
 	}
 	n.steered()
-	n.outputs()
+	n.outputs(func(mine, full bool) bool { return mine || full })
 	n.calls()
 	for i := range all {
 		n.standing(&all[i])
@@ -56,7 +56,8 @@ func (p *Picture) Not(q *api.WhyNotQuery, key string, now time.Time, sum *api.Gr
 	for i := range all {
 		n.opened(&all[i])
 	}
-	if fires {
+	others := fires && n.ofOthers()
+	if fires && !others {
 		n.health() // what it says of itself is of something that has been told of, as a rule
 	}
 	for i := range all {
@@ -74,6 +75,11 @@ func (p *Picture) Not(q *api.WhyNotQuery, key string, now time.Time, sum *api.Gr
 	n.nothing(all)
 	w.Now = n.list
 	w.Sentence = sentenceNot(&w)
+	if others {
+		n.health()
+	}
+	n.outputs(func(mine, full bool) bool { return !mine && !full }) // which hold nothing up yet
+	w.Now = n.list
 	return w
 }
 
@@ -128,38 +134,6 @@ func (n *asked) steered() {
 		n.add(api.Because{Code: CodeHeldBack, Detail: "the other inputs wait for " + s.HeldBackBy +
 			", which is behind in the time of events: they are taken in the order of their times",
 			Do: "see to its source; a source that is silent for idle is waited for no more", At: s.EngineTime})
-	}
-}
-
-// outputs are the sinks that hold something up.
-func (n *asked) outputs() {
-	for i := range n.sum.Outputs {
-		o := &n.sum.Outputs[i]
-		mine := n.output == "" || n.output == o.Name
-		b := api.Because{Output: o.Name, Events: o.Pending}
-		switch {
-		case o.Stopped != nil && (mine || o.Pending > 0):
-			b.Code, b.At = CodeOutputStops, &o.Stopped.Since
-			b.Detail = fmt.Sprintf("%s has stopped output %s alone, which has %s to deliver still", o.Stopped.By,
-				o.Name, plural(o.Pending, "value"))
-			b.Do = fmt.Sprintf("graphd start %s %s", n.p.name, o.Name)
-		case o.Error != "" && (o.Pending > 0 || mine):
-			b.Code, b.At = CodeSink, o.FailingSince
-			b.Detail = fmt.Sprintf("sink %s of output %s fails: %s; it has %s to deliver still", o.Sink, o.Name,
-				o.Error, plural(o.Pending, "value"))
-			b.Do = "see to the sink; the graph fires until as many wait as may, and then it stands still"
-		case o.Pending > 0 && mine && o.Path != "direct" && n.sum.Durability.CheckpointEpoch < n.sum.Epoch:
-			b.Code = CodeCommit
-			b.Detail = fmt.Sprintf("output %s has %s to deliver still, with their commit or after it: the last "+
-				"commit has "+
-				"epoch %d of %d", o.Name, plural(o.Pending, "value"), n.sum.Durability.CheckpointEpoch, n.sum.Epoch)
-		case o.Pending > 0 && mine:
-			b.Code, b.Detail = CodeSink, fmt.Sprintf("sink %s of output %s has %s to deliver still", o.Sink,
-				o.Name, plural(o.Pending, "value"))
-		default:
-			continue
-		}
-		n.add(b)
 	}
 }
 

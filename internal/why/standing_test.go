@@ -88,9 +88,14 @@ func TestOutputsInTheWay(t *testing.T) {
 	}{
 		"stopped": {api.OutputSummary{Stopped: &api.Stopped{By: "Ada", Since: since}}, CodeOutputStops, ""},
 		"stopped, waits": {api.OutputSummary{Stopped: &api.Stopped{By: "Ada"}, Pending: 1}, CodeOutputStops,
-			CodeOutputStops},
-		"fails":           {api.OutputSummary{Error: "no route", FailingSince: &since}, CodeSink, ""},
-		"fails, waits":    {api.OutputSummary{Error: "no route", Pending: 1}, CodeSink, CodeSink},
+			CodeNothingNew + " " + CodeOutputStops},
+		"stopped, full": {api.OutputSummary{Stopped: &api.Stopped{By: "Ada"}, Pending: 1, Full: true},
+			CodeOutputStops, CodeOutputStops},
+		"fails": {api.OutputSummary{Error: "no route", FailingSince: &since}, CodeSink, ""},
+		"fails, waits": {api.OutputSummary{Error: "no route", Pending: 1}, CodeSink,
+			CodeNothingNew + " " + CodeSink},
+		"fails, full":     {api.OutputSummary{Error: "no route", Pending: 1, Full: true}, CodeSink, CodeSink},
+		"slow, full":      {api.OutputSummary{Path: "direct", Pending: 1, Full: true}, CodeSink, CodeSink},
 		"slow":            {api.OutputSummary{Path: "direct", Pending: 1}, CodeSink, ""},
 		"to be committed": {api.OutputSummary{Path: "outbox", Pending: 1}, CodeCommit, ""},
 		"is through":      {api.OutputSummary{Path: "direct"}, "", ""},
@@ -103,8 +108,11 @@ func TestOutputsInTheWay(t *testing.T) {
 				want = CodeNothingNew
 			}
 			w := not(t, api.WhyNotQuery{Output: output}, sum)
-			if got := codes(w.Now); got != want || want != CodeNothingNew && w.Now[0].Output != "o" {
-				t.Errorf("%s, asked for %q: %s", name, output, got)
+			last := w.Now[len(w.Now)-1]
+			if got := codes(w.Now); got != want || want != CodeNothingNew && last.Output != "o" ||
+				!strings.HasPrefix(w.Sentence, w.Now[0].Detail) || strings.Contains(last.Detail,
+				"as many as may wait") != tt.o.Full {
+				t.Errorf("%s, asked for %q: %s, %q", name, output, got, w.Sentence)
 			}
 		}
 	}
@@ -112,6 +120,29 @@ func TestOutputsInTheWay(t *testing.T) {
 		Outputs: []api.OutputSummary{{Name: "o", Sink: "http", Path: "outbox", Pending: 1}}}
 	if w := not(t, api.WhyNotQuery{}, sum); codes(w.Now) != CodeSink {
 		t.Errorf("what is committed and waits: %+v", w.Now)
+	}
+}
+
+// What was asked for comes first: what the graph says of itself is the last, and not the sentence, where it is of
+// another output, or of inputs on which the output does not rest.
+func TestWhatIsOfOthersComesLast(t *testing.T) {
+	t.Parallel()
+	for code, degraded := range map[string][]string{"output_failing": nil, "output_refused": nil, "part_stopped": nil,
+		"source_disconnected": {"b"}} {
+		for output, want := range map[string]string{"": code, "o": "nothing_new " + code} {
+			sum := api.GraphSummary{Degraded: degraded, HealthReason: api.ReasonOf(code, "it is so")}
+			w := not(t, api.WhyNotQuery{Output: output}, sum)
+			if codes(w.Now) != want || !strings.HasPrefix(w.Sentence, w.Now[0].Detail) {
+				t.Errorf("%s, asked for %q: %s, %q", code, output, codes(w.Now), w.Sentence)
+			}
+		}
+	}
+	for _, own := range [][]string{{"a"}, {"a", "b"}, {"checkpoint"}} { // o rests on a
+		sum := api.GraphSummary{Health: "degraded", Degraded: own,
+			HealthReason: api.ReasonOf("checkpoint_failing", "x")}
+		if w := not(t, api.WhyNotQuery{Output: "o"}, sum); codes(w.Now) != "checkpoint_failing" {
+			t.Errorf("degraded %v: %s", own, codes(w.Now))
+		}
 	}
 }
 

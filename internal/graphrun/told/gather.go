@@ -172,6 +172,7 @@ func joinInput(a, o *api.AccumulatorSummary, global bool) {
 
 func joinOutput(a, o *api.OutputSummary) {
 	a.Emitted, a.Filtered, a.Pending = a.Emitted+o.Emitted, a.Filtered+o.Filtered, a.Pending+o.Pending
+	a.Full = a.Full || o.Full
 	a.Failed, a.RefusedSince = a.Failed+o.Failed, a.RefusedSince+o.RefusedSince
 	a.OldestPendingSeconds = greater(a.OldestPendingSeconds, o.OldestPendingSeconds)
 	if a.AgeSeconds == nil || o.AgeSeconds != nil && *o.AgeSeconds < *a.AgeSeconds {

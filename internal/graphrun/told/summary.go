@@ -219,6 +219,7 @@ func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSum
 	if w != nil {
 		st := w.Status()
 		s.Pending, s.Error, s.FailingSince, s.RefusedSince = st.Pending, st.Trouble, timePtr(st.Since), st.Refused
+		s.Full = int64(w.Free()) <= v.Held[i]
 		if !st.Oldest.IsZero() {
 			oldest = st.Oldest
 		}
