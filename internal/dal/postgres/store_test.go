@@ -67,7 +67,18 @@ func query(t testing.TB, dsn, text string, args ...any) (rows []string) {
 // open opens the store in a schema; the same schema is the same store.
 func open(t testing.TB, dsn, schema string) *Store {
 	t.Helper()
-	p, err := Open(t.Context(), dsn, Options{Schema: schema})
+	return openWith(t, dsn, Options{Schema: schema})
+}
+
+// openPatient is open for what counts on each call: none of them ends because the machine stands still for a while.
+func openPatient(t testing.TB, dsn, schema string) *Store {
+	t.Helper()
+	return openWith(t, dsn, Options{Schema: schema, Timeouts: Timeouts{Call: patience, Lease: patience}})
+}
+
+func openWith(t testing.TB, dsn string, o Options) *Store {
+	t.Helper()
+	p, err := Open(t.Context(), dsn, o)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -80,7 +91,7 @@ func TestFaulty(t *testing.T) {
 	dsn := testbed.Postgres(t)
 	checkpointtest.Run(t, checkpointtest.Harness{
 		Open: func(t *testing.T) checkpoint.Store {
-			return checkpointtest.NewFaulty(open(t, dsn, schemaName()), nil)
+			return checkpointtest.NewFaulty(openPatient(t, dsn, schemaName()), nil)
 		},
 		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
 			return tableRows(t, dsn, s.(*checkpointtest.Faulty).Store.(*Store).schema)
@@ -92,13 +103,13 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t) // one for all: each store has a schema of its own
 	checkpointtest.Run(t, checkpointtest.Harness{
-		Open: func(t *testing.T) checkpoint.Store { return open(t, dsn, schemaName()) },
+		Open: func(t *testing.T) checkpoint.Store { return openPatient(t, dsn, schemaName()) },
 		Reopen: func(t *testing.T, s checkpoint.Store) checkpoint.Store {
 			p := s.(*Store)
 			if err := p.Close(); err != nil {
 				t.Fatalf("close: %v", err)
 			}
-			return open(t, dsn, p.schema)
+			return openPatient(t, dsn, p.schema)
 		},
 		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
 			return tableRows(t, dsn, s.(*Store).schema)
