@@ -141,7 +141,11 @@ func (l *Loader) Emit(ctx context.Context, now time.Time, batch []boundary.Event
 			return err
 		}
 		whole = whole && n == len(batch)
-		d := l.load(batch[:n:n], whole)
+		events := batch[:n:n]
+		if whole {
+			events = batch
+		}
+		d := l.load(events, whole)
 		if l.dater != nil {
 			l.date(d, now)
 		}

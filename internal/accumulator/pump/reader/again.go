@@ -40,7 +40,7 @@ func (r *Reader) beginAgain() {
 	}
 	now := time.Now()
 	quiet, together := run.wait()
-	if run.keeps && !slices.ContainsFunc(r.come, func(m *member) bool { return m.late }) {
+	if run.keeps && !slices.ContainsFunc(r.come, isLate) {
 		quiet, together = patience, patience
 	}
 	if run.asked.IsZero() {
@@ -64,11 +64,18 @@ func (r *Reader) met(run *running, m *member) bool {
 	if r.run != run || i < 0 {
 		return false
 	}
-	if r.come = slices.Delete(r.come, i, i+1); len(r.come) == 0 {
+	r.come = slices.Delete(r.come, i, i+1)
+	switch {
+	case len(r.come) == 0:
 		run.asked = time.Time{}
+	case !slices.ContainsFunc(r.come, isLate):
+		run.asked = time.Time{} // the others have as long from now on
+		r.beginAgain()
 	}
 	return true
 }
+
+func isLate(m *member) bool { return m.late }
 
 // tooLate says that what one who has come was not given is not here any more: the source begins again.
 func (r *Reader) tooLate(m *member) {

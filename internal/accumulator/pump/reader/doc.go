@@ -13,8 +13,8 @@
 // Where the keys were dealt to the partitions of the source ([pump.Share]) it reads those of who takes part, each from
 // where its shard stands, and gives each to its shard alone.
 //
-// Where to look: reader.go who takes part · session.go one run of the source · recent.go who comes
-// while it runs · again.go for whom it begins again · order.go positions.
+// Where to look: reader.go who takes part · session.go one run of the source · words.go what it says · recent.go who
+// comes while it runs · again.go for whom it begins again · order.go positions.
 //
 // # Concurrency
 //

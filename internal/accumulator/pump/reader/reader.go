@@ -132,10 +132,11 @@ func (m *member) Run(ctx context.Context, from []boundary.Position, out accumula
 		return m.own.Run(ctx, from, out)
 	}
 	m.ctx, m.out, m.at, m.behind = ctx, loads, placesOf(m.of(from)), map[string]bool{}
-	if runs := m.r.enter(m); runs != nil {
-		runs.admit(m)
-	}
+	runs := m.r.enter(m)
 	defer m.r.join()
+	if runs != nil {
+		m.come(runs)
+	}
 	asked := accumulator.AskerOf(out).Asked()
 	for {
 		select {
@@ -146,11 +147,24 @@ func (m *member) Run(ctx context.Context, from []boundary.Position, out accumula
 			poke(m.r.asked)
 		case err := <-m.ended:
 			if errors.Is(err, errAlone) {
+				m.forget()
 				return m.own.Run(ctx, m.at.positions(), out)
 			}
 			return err
 		}
 	}
+}
+
+// come has the run of the source admit the member. One that panics with what it is given takes part no more.
+func (m *member) come(runs *session) {
+	admitted := false
+	defer func() {
+		if !admitted {
+			m.r.leave(m)
+		}
+	}()
+	runs.admit(m)
+	admitted = true
 }
 
 func poke(c chan struct{}) {

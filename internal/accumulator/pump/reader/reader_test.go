@@ -161,6 +161,9 @@ func TestM54HeldShardsComeToOnePlace(t *testing.T) {
 		if n := len(c.given); n != len(a.given) || n != len(slow.given) || n > 41 {
 			t.Errorf("held: given %d and %d, and who has come later %d", len(a.given), len(slow.given), n)
 		}
+		if got := r.begun(); got != 1 {
+			t.Errorf("the source has begun %d times", got)
+		}
 		release()
 		settle()
 		for name, s := range map[string]*shard{"a": a, "the slow one": slow, "c": c} {

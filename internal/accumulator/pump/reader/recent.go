@@ -17,6 +17,8 @@ const (
 	recentAge   = 10 * time.Second
 	// eventCost is what an event takes beside what it came as: itself, and some of what was read from it.
 	eventCost = int64(unsafe.Sizeof(boundary.Event{})) + 128
+	// headerCost is what a header takes beside its name and its value.
+	headerCost = 48
 )
 
 // recent is what one run of the source has given last. Whose turn it is has it.
@@ -24,6 +26,8 @@ type recent struct {
 	from  places // behind these all that was given is here
 	kept  []kept // the oldest first
 	bytes int64
+	last  time.Time // when the last of them came, or the run began
+	aging *time.Timer
 }
 
 type kept struct {
@@ -37,19 +41,49 @@ func (q *recent) add(d *pump.Load) {
 	events := d.Events()
 	k := kept{load: d, bytes: eventCost * int64(cap(events)), at: events[len(events)-1].At}
 	for i := range events {
-		k.bytes += int64(len(events[i].Raw))
+		k.bytes += cameAs(&events[i])
 	}
-	if k.at.IsZero() && len(q.kept) > 0 {
-		k.at = q.kept[len(q.kept)-1].at // a position alone
+	if k.at.IsZero() {
+		k.at = q.last // a position alone
 	}
 	d.Keep()
-	q.kept, q.bytes = append(q.kept, k), q.bytes+k.bytes
+	q.kept, q.bytes, q.last = append(q.kept, k), q.bytes+k.bytes, k.at
+	q.trim(k.at)
+}
+
+// cameAs is how many bytes an event came as.
+func cameAs(ev *boundary.Event) (n int64) {
+	n = int64(len(ev.Raw))
+	if ev.Meta != nil {
+		n += int64(len(ev.Meta.Key))
+		for name, value := range ev.Meta.Headers {
+			n += int64(len(name)+len(value)) + headerCost
+		}
+	}
+	return n
+}
+
+// trim lets go what there is no room for, and what is old by then.
+func (q *recent) trim(now time.Time) {
 	n := 0
-	for n < len(q.kept) && (q.bytes > recentBytes || k.at.Sub(q.kept[n].at) > recentAge) {
+	for n < len(q.kept) && (q.bytes > recentBytes || now.Sub(q.kept[n].at) > recentAge) {
 		q.drop(&q.kept[n])
 		n++
 	}
 	q.kept = q.kept[n:]
+}
+
+// age has what is kept let go once it is old, where nothing more comes.
+func (s *session) age() {
+	select {
+	case s.turn <- struct{}{}:
+		defer s.end()
+	case <-s.ctx.Done():
+		return
+	}
+	if s.recent.trim(time.Now()); len(s.recent.kept) > 0 {
+		s.recent.aging.Reset(recentAge)
+	}
 }
 
 // drop lets a load go: all behind it is here still.
@@ -72,6 +106,9 @@ func (q *recent) pass(d *pump.Load) {
 
 // forget lets all go.
 func (q *recent) forget() {
+	if q.aging != nil {
+		q.aging.Stop()
+	}
 	for i := range q.kept {
 		q.drop(&q.kept[i])
 	}
@@ -171,18 +208,34 @@ func (s *session) keep(d *pump.Load) {
 	if !s.shares() {
 		return
 	}
-	here := 0
-	for _, m := range s.members {
-		if !m.gone.Load() {
-			here++
+	s.prune()
+	if len(s.members) < s.r.cfg.Share.Of {
+		if s.recent.add(d); s.recent.aging == nil {
+			s.recent.aging = time.AfterFunc(recentAge, s.age)
+		} else if len(s.recent.kept) == 1 {
+			s.recent.aging.Reset(recentAge)
 		}
-	}
-	if here < s.r.cfg.Share.Of {
-		s.recent.add(d)
 		return
 	}
 	s.recent.forget()
 	s.recent.pass(d)
+}
+
+// prune forgets who takes part no more. It is whose turn it is.
+func (s *session) prune() {
+	n := 0
+	for i, m := range s.members {
+		if m.gone.Load() {
+			s.leave[i]()
+			continue
+		}
+		s.members[n], s.within[n], s.leave[n], s.asked[n] = m, s.within[i], s.leave[i], s.asked[i]
+		n++
+	}
+	clear(s.members[n:])
+	clear(s.within[n:])
+	clear(s.leave[n:])
+	s.members, s.within, s.leave, s.asked = s.members[:n], s.within[:n], s.leave[:n], s.asked[:n]
 }
 
 // admit has one who comes take part at once, where what it was not given is here; for another the source begins again
@@ -196,6 +249,7 @@ func (s *session) admit(m *member) {
 	case <-s.ctx.Done():
 		return
 	}
+	s.prune()
 	switch {
 	case s.ctx.Err() != nil:
 		return // the next session knows it
@@ -209,20 +263,19 @@ func (s *session) admit(m *member) {
 	s.members, s.asked = append(s.members, m), append(s.asked, 0)
 	s.open(m)
 	m.ahead = m.at.beyond(s.recent.from)
-	s.together = false // whose position it is that the source does not have any more, each finds out for itself
 	s.said.to(m)
 	s.said.behind(m)
 	for n := range s.recent.kept {
-		gone := true
-		m.giving.Lock()
-		if !m.gone.Load() {
-			gone = s.giveTo(i, m, s.recent.kept[n].load) != nil || m.ctx.Err() != nil
-		}
-		m.giving.Unlock()
-		if gone {
+		given := s.with(m, func() { _ = s.giveTo(i, m, s.recent.kept[n].load) }) // an error is the end of a context
+		if !given || m.ctx.Err() != nil || s.ctx.Err() != nil {
 			return
 		}
 	}
+	if m.gone.Load() {
+		return // the last of them has had it read for itself
+	}
+	// Whose position it is that the source does not have any more, each finds out for itself.
+	s.together = s.together && len(m.ahead) == 0
 	s.said.ahead(m)
 	poke(s.r.asked) // it may have asked how far the source is before it took part
 }

@@ -285,14 +285,17 @@ func TestM52WhoCameFindsOutAloneWhatIsLost(t *testing.T) {
 		})
 		first := r.enterAs(0)
 		time.Sleep(2 * time.Second)
-		second := r.enterAs(1, at(0, 70), at(1, 80))
+		second := r.enterAs(1, at(0, 200), at(1, 200)) // past what is there yet
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		if got := r.begun(); got != 3 {
 			t.Errorf("the source has begun %d times, want once for both and once for each", got)
 		}
-		if a, b := r.follows("the first", first, 0, 0), r.follows("the second", second, 70, 80); a < 480 || b < 330 {
+		if a, b := r.follows("the first", first, 0, 0), r.follows("the second", second, 200, 200); a < 480 || b < 90 {
 			t.Errorf("got %d and %d events", a, b)
+		}
+		if told := first.told(); !slices.Contains(told, "false") {
+			t.Errorf("the first was told %q, and not that it is behind when it began to read for itself", told)
 		}
 		for _, s := range []*shard{first, second} {
 			if err := s.leave(); err != nil && !errors.Is(err, context.Canceled) {

@@ -30,6 +30,8 @@ type session struct {
 	together bool              // all stood where the source has begun
 	recent   recent
 	said     told
+	gave     bool      // somebody was given something of the load
+	vain     time.Time // since when nobody was given anything; zero where the last load was
 
 	looks int64   // begun so far
 	asked []int64 // by member: what the last of them answers
@@ -62,7 +64,7 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader, source accumu
 	if err == nil && len(s.members) > 0 {
 		var at places
 		at, s.together = s.begin(source)
-		s.recent.from = at.clone()
+		s.recent.from, s.recent.last = at.clone(), s.run.began
 		err = s.read(source, at.positions())
 		s.recent.forget()
 		if lost := new(accumulator.DataLost); errors.As(err, &lost) && !s.together {
@@ -181,12 +183,19 @@ func (s *session) all(do func(i int, m *member)) {
 // each does something with all who still take part.
 func (s *session) each(do func(i int, m *member)) {
 	for i, m := range s.members {
-		m.giving.Lock()
-		if !m.gone.Load() {
-			do(i, m)
-		}
-		m.giving.Unlock()
+		s.with(m, func() { do(i, m) })
 	}
+}
+
+// with does something with a member, if that takes part still.
+func (s *session) with(m *member, do func()) (takesPart bool) {
+	m.giving.Lock()
+	defer m.giving.Unlock()
+	if m.gone.Load() {
+		return false
+	}
+	do()
+	return true
 }
 
 // Batch implements [accumulator.Recycler].
@@ -222,19 +231,40 @@ func (s *session) Advance(_ context.Context, pos boundary.Position) error {
 
 // give hands a load to all members.
 func (s *session) give(d *pump.Load) (err error) {
-	s.take()
-	defer s.end()
 	events := d.Events()
-	if err := s.hold(events); err != nil {
-		return err
+	s.take()
+	for held := s.holds(events); held != nil; held = s.holds(events) {
+		s.end() // who comes meanwhile comes up to the others
+		select {
+		case <-held:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		s.take()
 	}
+	defer s.end()
+	s.gave = false
 	s.each(func(i int, m *member) {
 		if err == nil && m.reads(events[0].Pos.Stream) {
 			err = s.giveTo(i, m, d)
 		}
 	})
 	s.keep(d)
+	s.useless()
 	return err
+}
+
+// useless ends a run that has given nobody anything for a while, since the one that was behind the others has left: the
+// source begins again where they are.
+func (s *session) useless() {
+	switch now := time.Now(); {
+	case s.gave:
+		s.vain = time.Time{}
+	case s.vain.IsZero():
+		s.vain = now
+	case now.Sub(s.vain) > patience:
+		s.run.stop()
+	}
 }
 
 // held tells all members that read a stream that what is here of it is held back.
@@ -249,30 +279,23 @@ func (s *session) held(stream string, h pace.Held) {
 	})
 }
 
-// hold waits while the reader is held, but with what somebody is behind another with.
-func (s *session) hold(events []boundary.Event) error {
+// holds is closed when the reader is held no more, and nil where these events may be given: it is not held, or somebody
+// is behind another with them.
+func (s *session) holds(events []boundary.Event) (held chan struct{}) {
 	s.r.mu.Lock()
-	held := s.r.held
+	held = s.r.held
 	s.r.mu.Unlock()
 	if held == nil {
 		return nil
 	}
-	apart := false
 	s.each(func(_ int, m *member) {
 		if m.reads(events[0].Pos.Stream) {
-			first, _ := s.past(m, events)
-			apart = apart || first > 0
+			if first, _ := s.past(m, events); first > 0 {
+				held = nil
+			}
 		}
 	})
-	if apart {
-		return nil
-	}
-	select {
-	case <-held:
-		return nil
-	case <-s.ctx.Done():
-		return s.ctx.Err()
-	}
+	return held
 }
 
 // giveTo hands to one member what it is not past.
@@ -292,6 +315,7 @@ func (s *session) giveTo(i int, m *member, d *pump.Load) error {
 		}
 		return err
 	}
+	s.gave = true
 	events := d.Events()
 	for i := range events {
 		if endsStream(events, i) {
@@ -336,49 +360,4 @@ func (s *session) past(m *member, events []boundary.Event) (n int, known bool) {
 // starved says that a member waits for what is not here.
 func (s *session) starved() bool {
 	return slices.ContainsFunc(s.members, func(m *member) bool { return !m.gone.Load() && m.out.Starved() })
-}
-
-// Health implements [accumulator.Out].
-func (s *session) Health(h accumulator.Health, detail string) {
-	s.take()
-	defer s.end()
-	s.said.health, s.said.code, s.said.detail = h, "", detail
-	s.each(func(_ int, m *member) { m.out.Health(h, detail) })
-}
-
-// Trouble implements [accumulator.Troubled].
-func (s *session) Trouble(code, detail string) {
-	s.take()
-	defer s.end()
-	s.said.code, s.said.detail = code, detail
-	s.each(func(_ int, m *member) { accumulator.Trouble(m.out, code, detail) })
-}
-
-// CaughtUp implements [accumulator.Pace].
-func (s *session) CaughtUp(stream string, caughtUp bool) {
-	s.take()
-	defer s.end()
-	s.said.caughtUp(stream, caughtUp)
-	s.each(func(_ int, m *member) {
-		if m.reads(stream) {
-			m.caughtUp(stream, caughtUp)
-		}
-	})
-}
-
-// Asked implements [accumulator.Asker].
-func (s *session) Asked() <-chan struct{} { return s.r.asked }
-
-// Look implements [accumulator.Asker].
-func (s *session) Look() int64 {
-	s.looks++
-	s.all(func(i int, m *member) { s.asked[i] = accumulator.AskerOf(m.out).Look() })
-	return s.looks
-}
-
-// Looked implements [accumulator.Asker]. A look that another has begun after answers nobody.
-func (s *session) Looked(look int64) {
-	if look == s.looks {
-		s.all(func(i int, m *member) { accumulator.AskerOf(m.out).Looked(s.asked[i]) })
-	}
 }
