@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,86 @@ func TestSample(t *testing.T) {
 		few = sample{}
 		if few.read(back); few.firings != 100 || few.left != 1900 || few.gap == 0 || few.last.Epoch != n+3 {
 			t.Errorf("who comes back was told %+v", few)
+		}
+	})
+}
+
+// Who comes while a watcher of a sample is told of nothing yet is told what comes from then on, each once and in order.
+func TestSampleBesideWhoComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, memstore.New(), &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { o: "+
+			"{ from: n, sink: { drop: {} } } }\n", "g")
+		watch := func(w api.Wanted) api.Subscription {
+			w.Topics = []string{"firings"}
+			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"}, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sub
+		}
+		few := watch(api.Wanted{Sample: 4})
+		defer few.Close()
+		for i := range 300 {
+			b.push("g", "a", fmt.Sprint(i))
+			time.Sleep(time.Millisecond)
+		}
+		fresh, back := watch(api.Wanted{}), watch(api.Wanted{Since: "1:580"})
+		defer fresh.Close()
+		defer back.Close()
+		b.push("g", "a", "300", "301")
+		time.Sleep(time.Millisecond)
+		for name, c := range map[string]struct {
+			sub   api.Subscription
+			first int64
+		}{"from now on": {fresh, 301}, "back": {back, 291}} {
+			next := c.first
+			for f := c.sub.TryNext(); f != nil; f = c.sub.TryNext() {
+				if f.Type != "firing" {
+					continue
+				}
+				if f.Epoch != next {
+					t.Fatalf("%s: was told of epoch %d, and %d was next", name, f.Epoch, next)
+				}
+				next++
+			}
+			if next != 303 {
+				t.Errorf("%s: was told up to %d", name, next-1)
+			}
+		}
+	})
+}
+
+// A watcher of a sample of many kinds of epochs is told of each of them within some seconds, and not in rare bursts.
+func TestSampleOfManyKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBed(t, memstore.New(), &scripted{})
+		defer b.close()
+		var outputs []string
+		for k := range 40 {
+			outputs = append(outputs, fmt.Sprintf("o%d: { from: n, where: value %% 40 == %d, sink: { drop: {} } }", k, k))
+		}
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { "+
+			strings.Join(outputs, ", ")+" }\n", "g")
+		few, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
+			api.Wanted{Topics: []string{"firings"}, Sample: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer few.Close()
+		var last time.Time
+		for i := range 10_000 {
+			b.push("g", "a", fmt.Sprint(i))
+			time.Sleep(time.Millisecond)
+			for f := few.TryNext(); f != nil; f = few.TryNext() {
+				if f.Type == "firing" {
+					last = time.Now()
+				}
+			}
+			if rest := time.Since(last); !last.IsZero() && rest > 1100*time.Millisecond {
+				t.Fatalf("nothing was told for %v", rest)
+			}
 		}
 	})
 }

@@ -250,6 +250,9 @@ func (h *Hub) Join(of *Hub) {
 // AttachLive adds a watcher between two epochs, on the reactor's goroutine: it gets all
 // that comes after, and those who watch already get theirs first.
 func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
+	h.mu.Lock()
+	h.rests = time.Time{} // what is there now is for those who watch already
+	h.mu.Unlock()
 	h.Look(c, now)
 	if h.watching.Load() == 0 {
 		h.mu.Lock()

@@ -22,7 +22,7 @@ last, a page of them. They are looked at while the graph goes on.`, cobra.ExactA
 			if err != nil {
 				return err
 			}
-			return t.Print(&page, func() error { return listed(t, &page) })
+			return t.Print(&page, func() error { return listed(t, &page, q) })
 		})
 	cmd.Flags().StringVar(&q.Search, "search", "", "only keys that have this somewhere in what they are written as")
 	cmd.Flags().StringVar(&q.Sort, "sort", "", "recent (the default), key, or waiting: those first that have most")
@@ -31,7 +31,7 @@ last, a page of them. They are looked at while the graph goes on.`, cobra.ExactA
 	return cmd
 }
 
-func listed(t *terminal.Terminal, page *api.KeyPage) error {
+func listed(t *terminal.Terminal, page *api.KeyPage, q api.KeyQuery) error {
 	rows := terminal.NewTable("KEY", "SHARD", "LAST", "WAITING").Numbers(1, 3)
 	for i := range page.Items {
 		k := &page.Items[i]
@@ -50,7 +50,14 @@ func listed(t *terminal.Terminal, page *api.KeyPage) error {
 		t.Say("the keys of shard %d are not known: it does not run, or has not answered", n)
 	}
 	if page.Next != "" {
-		t.Say("more with --before %s", page.Next)
+		with := "" // a cursor goes on in the same list
+		if q.Sort != "" {
+			with += " --sort " + q.Sort
+		}
+		if q.Search != "" {
+			with += fmt.Sprintf(" --search %q", q.Search)
+		}
+		t.Say("more with%s --before %s", with, page.Next)
 	}
 	return nil
 }
