@@ -16,6 +16,9 @@ const (
 	leastQuiet      = 15 * time.Millisecond
 	// patience is how long one who comes waits to be given what was read lately, while the source gives to others.
 	patience = 500 * time.Millisecond
+	// restarts is how soon a shard comes again whose input was restarted: that is asked for where something is wrong
+	// with the source, which begins again then.
+	restarts = 500 * time.Millisecond
 	// opening is how long a source has for its first event before it begins again: in less one that is slow to open
 	// would never come to it while shards come.
 	opening = time.Second

@@ -19,10 +19,10 @@ func TestM52WhoHasLeftIsForgotten(t *testing.T) {
 	r := newRig(t, 100, onTape)
 	first := r.enterAs(0, at(0, 1))
 	var left []weak.Pointer[shard]
-	for range 20 {
+	for n := range 20 {
 		s := &shard{at: map[string]boundary.Position{}, room: -1}
 		left = append(left, weak.Make(s))
-		source, err := r.reader.Source(1)
+		source, err := r.reader.Source(n + 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,6 +212,30 @@ func TestM52NobodyReadsForWhoHasLeft(t *testing.T) {
 		}
 		if err := ahead.leave(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// M39, M52: for a shard whose input is restarted the source begins again, though what it was not given is kept.
+func TestM52ARestartHasTheSourceBeginAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 100, onTape)
+		first := r.enterAs(0)
+		second := r.enterAs(1)
+		settle()
+		if err := second.leave(); err != nil {
+			t.Error(err)
+		}
+		again := r.enterAs(1, at(0, 50), at(1, 50))
+		settle()
+		if got := r.begun(); got != 2 {
+			t.Errorf("the source has begun %d times", got)
+		}
+		r.each("the first", first, 100)
+		for _, s := range []*shard{first, again} {
+			if err := s.leave(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -33,6 +33,7 @@ type Reader struct {
 	run     *running  // the run of the source; nil while none does
 	done    chan struct{}
 	runs    *session           // that run, where it admits who comes
+	left    map[int]time.Time  // when shards have left that run
 	source  accumulator.Source // that runs; nil while none does
 	held    chan struct{}      // closed when what is held goes on; nil while nothing is
 }
@@ -181,6 +182,7 @@ func (r *Reader) enter(m *member) (runs *session) {
 	r.members = append(r.members, m)
 	r.come = append(r.come, m)
 	if len(r.members) > 1 {
+		m.late = time.Since(r.left[m.shard]) < restarts // whatever is kept
 		r.beginAgain()
 		return r.runs
 	}
@@ -200,6 +202,11 @@ func (r *Reader) enter(m *member) (runs *session) {
 // leave takes a member out whose time is over.
 func (r *Reader) leave(m *member) {
 	r.remove(m)
+	r.mu.Lock()
+	if r.left != nil {
+		r.left[m.shard] = time.Now()
+	}
+	r.mu.Unlock()
 	m.giving.Lock()
 	m.gone.Store(true)
 	m.giving.Unlock()

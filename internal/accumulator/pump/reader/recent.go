@@ -253,7 +253,7 @@ func (s *session) admit(m *member) {
 	switch {
 	case s.ctx.Err() != nil:
 		return // the next session knows it
-	case !s.recent.reaches(s.order, m.at):
+	case m.late || !s.recent.reaches(s.order, m.at):
 		s.r.tooLate(m)
 		return
 	case !s.r.met(s.run, m):

@@ -55,7 +55,7 @@ func (r *Reader) session(ctx context.Context, loader *pump.Loader, source accumu
 	}
 	r.mu.Lock()
 	s.members = slices.Clone(r.members)
-	r.come = nil
+	r.come, r.left = nil, map[int]time.Time{}
 	r.source, r.run = source, &running{stop: stop, began: time.Now(), keeps: s.shares()}
 	if s.run = r.run; s.run.keeps {
 		r.runs = s
