@@ -200,10 +200,6 @@ func (u *Unit) declareStages() (list []stage.Declared) {
 		node := slices.IndexFunc(u.Plan.Nodes(), func(o graph.Node) bool { return o.Name == a.From })
 		list = append(list, stage.Declared{
 			Input: i, Program: u.Programs[i], Rests: n.Rests, Follows: u.Spec.EventClock(), Node: node,
-			Ticks: u.Plan.Ticks(node, u.Spec.Reactor.Every > 0) ||
-				slices.ContainsFunc(list, func(o stage.Declared) bool {
-					return o.Ticks && slices.Contains(n.Rests, o.Input)
-				}),
 		})
 	}
 	for i := range u.Spec.Accumulators {

@@ -141,7 +141,8 @@ func TestSampleOfManyKinds(t *testing.T) {
 		defer b.close()
 		var outputs []string
 		for k := range 40 {
-			outputs = append(outputs, fmt.Sprintf("o%d: { from: n, where: value %% 40 == %d, sink: { drop: {} } }", k, k))
+			outputs = append(outputs,
+				fmt.Sprintf("o%d: { from: n, where: value %% 40 == %d, sink: { drop: {} } }", k, k))
 		}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { "+
 			strings.Join(outputs, ", ")+" }\n", "g")

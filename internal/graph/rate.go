@@ -97,11 +97,6 @@ func (p *Plan) numberLaps() {
 	}
 }
 
-// Ticks reports whether a node runs at the ticks of a cadence: of a lane, or where every says so of the reactor.
-func (p *Plan) Ticks(node int, every bool) bool {
-	return p.steps[node].lap > 0 || every && p.always != nil && p.always.Has(node)
-}
-
 // Owes are the lanes with a cadence, by bit, that a node waits for: it was due in an epoch before. From lap 2 on those
 // count alone that see only then what there was before the first.
 func (p *Plan) Owes(st *State, lap int) (lanes uint64) {

@@ -75,6 +75,7 @@ func (c *Core) admitShared(i int, bs []boundary.Boundary) {
 		c.admitted++
 		c.lineUp(c.shared, i, &bs[n])
 	}
+	c.ending.admits(i, c.admitted)
 	c.shared.waits = false
 	c.changes.slots[i] = true
 	if first && len(c.keys.waiting) > 0 {

@@ -168,16 +168,17 @@ type Core struct {
 	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
 	guardNeeds   []int // the inputs that the guard plainly reads
 	// Flags stand together: there is a core for every graph, and many graphs rest.
-	zip      bool // a sequential input is among those that trigger
-	queueing bool // a key has queues
-	alone    bool // some input fires by itself under all
-	timed    bool // some timer decides when an epoch may start
-	direct   bool // the criteria are those of most graphs: see pickDirect
-	short    bool // see Through
-	asOf     bool // rows are looked up as of what fires
-	other    bool // what was restored goes by the other clock
-	anew     bool // so does what is timed still, for engine time has not begun
-	fed      bool // since what stage inputs have complete was handed over
+	zip      bool    // a sequential input is among those that trigger
+	queueing bool    // a key has queues
+	alone    bool    // some input fires by itself under all
+	timed    bool    // some timer decides when an epoch may start
+	direct   bool    // the criteria are those of most graphs: see pickDirect
+	short    bool    // see Through
+	asOf     bool    // rows are looked up as of what fires
+	other    bool    // what was restored goes by the other clock
+	anew     bool    // so does what is timed still, for engine time has not begun
+	ending   *ending // at the end of a run whose stages ticks may feed; nil before
+	fed      bool    // since what stage inputs have complete was handed over
 	paused   bool
 	emitAll  bool // the epoch at hand puts out every current value
 	timedOut bool // the last epoch ran past its time
@@ -324,9 +325,6 @@ func (c *Core) Epoch() int64 { return c.epoch }
 
 // Kept is how many epochs of this incarnation were kept.
 func (c *Core) Kept() int64 { return c.kept }
-
-// Admitted is how many boundaries were admitted, which is the admission sequence of the last one.
-func (c *Core) Admitted() uint64 { return c.admitted }
 
 // Completed is the admission sequence of the boundary that completed the criteria of the last epoch's key.
 func (c *Core) Completed() uint64 { return c.completedBy }

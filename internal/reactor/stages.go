@@ -35,6 +35,9 @@ func (c *Core) feed() {
 		}
 		s.Take(c.now, &boundary.Event{Value: v, Pos: c.fedBy(), At: c.happened()}, true)
 		c.changes.accs[s.Input] = true
+		if c.ending != nil {
+			c.ending.feed(s.Input, c.idle(s))
+		}
 	}
 	c.fed = true
 }
@@ -62,8 +65,10 @@ func (c *Core) handStages() {
 		if s.FlushesWithEpochs() {
 			s.EpochKept(c.now)
 		}
+		c.ending.hands(s.Input, true)
 		c.handStage(s, c.epoch)
 	}
+	c.ending.handed()
 }
 
 // handStage admits what a stage input has complete; epoch is what its dead letters come of, 0 for none.
@@ -111,7 +116,9 @@ func (c *Core) stageDue() (at time.Time, ok bool) {
 func (c *Core) tickStages() {
 	for _, s := range c.stages.All() {
 		s.Tick(c.now)
+		c.ending.hands(s.Input, false)
 		c.handStage(s, 0)
+		c.ending.handed()
 	}
 }
 
@@ -149,7 +156,9 @@ func (c *Core) Follow(now time.Time, open stage.Open) bool {
 		return false
 	}
 	c.logFollow(one.Input, to)
+	c.ending.hands(one.Input, false)
 	c.followed(one)
+	c.ending.handed()
 	return true
 }
 
@@ -166,21 +175,6 @@ func (c *Core) Stages() *stage.Set { return c.stages }
 func (c *Core) EndStage(s *stage.Stage) {
 	s.EndOfInput(c.now)
 	c.followed(s)
-}
-
-// AwaitedDue is FireDue where something waits that is not of ticks alone, which go on for ever: it had been admitted as
-// one of so many, or no tick feeds its input.
-func (c *Core) AwaitedDue(admitted uint64) (at time.Time, ok bool) {
-	if at, ok = c.FireDue(); !ok || c.stages == nil || c.cfg.Keys != nil {
-		return at, ok
-	}
-	for i := range c.cfg.Inputs {
-		since, waits := c.news(c.shared, i)
-		if s := c.stages.Of(i); waits && c.cfg.Inputs[i].Triggers && (s == nil || !s.Ticks || since <= admitted) {
-			return at, true
-		}
-	}
-	return at, false
 }
 
 // LateDrops are the events of stage input i that came too late and were dropped; ok is false when

@@ -16,7 +16,10 @@ func (g *Graph) Close() error {
 }
 
 // Await has time go on until it completes nothing more of what the inputs hold open, and no epoch waits.
-func (g *Graph) Await() error { return g.goOn(false) }
+func (g *Graph) Await() error {
+	g.core.Ending()
+	return g.goOn(false)
+}
 
 // HandOver hands over what no time completes, such as a batch that waits for more, and then ends the stages. It comes
 // behind Await: what a live graph says in a silence comes first.
@@ -39,6 +42,7 @@ func (g *Graph) HandOver() error {
 // completes. What ticks have opened meanwhile stays open: as they go on, there would be no end of it.
 func (g *Graph) endStage(s *stage.Stage) error {
 	if last, ok := g.core.Stages().LastDue(s); ok {
+		g.core.Waiting(s)
 		if err := g.advance(last, true); err != nil {
 			return err
 		}
@@ -48,6 +52,9 @@ func (g *Graph) endStage(s *stage.Stage) error {
 	}
 	if _, more := g.core.Stages().LastDue(s); more {
 		return nil
+	}
+	if s.Counters().Open == 0 {
+		return nil // and what ticks feed it yet is not late
 	}
 	g.core.EndStage(s)
 	return g.goOn(true)
@@ -59,9 +66,9 @@ func (g *Graph) goOn(ticks bool) error {
 	if err := g.Quiesce(); err != nil {
 		return err
 	}
-	taken, admitted, lap := g.core.Taken(), g.core.Admitted(), 0
+	taken, lap := g.core.Taken(), 0
 	for idle := 0; ; idle++ {
-		at, opens, ok := g.drive.Awaited(admitted)
+		at, opens, ok := g.drive.Awaited()
 		owed := !ok && ticks
 		if owed {
 			lap++
@@ -71,11 +78,11 @@ func (g *Graph) goOn(ticks bool) error {
 			return nil
 		}
 		before := g.Now()
-		if err := g.advance(at, true); err != nil {
+		g.core.Owing(owed)
+		err := g.advance(at, true)
+		g.core.Owing(false)
+		if err != nil {
 			return err
-		}
-		if opens || owed {
-			admitted = g.core.Admitted() // what ticks feed from here on is not waited for
 		}
 		if now := g.core.Taken(); now != taken || opens && g.Now().After(before) {
 			taken, idle = now, 0 // what is open becomes less each time

@@ -97,7 +97,7 @@ func TestM26TheEndOfEpochsThatTicksCallFor(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{
 		"lanes: { l: { fixed_rate: { period: 1s } } }\nnodes: { beat: { expr: '[now(), a.n]', lane: l }",
-		"nodes: { beat: { event: true, expr: '[now(), a.n, epoch()]' }",
+		"nodes: { beat: { event: true, expr: '[now(), a.n, cause()]' }",
 	} {
 		every := ""
 		if !strings.Contains(of, "lane") {
@@ -126,6 +126,123 @@ outputs:
 		}
 		s.balanced()
 	}
+}
+
+// M26: so it is however ticks come to what waits: by a node that runs in every epoch, by a chain of stages, behind an
+// input of which there is more than its partner has, by what came late.
+func TestM26TheEndIsNotOfTicks(t *testing.T) {
+	t.Parallel()
+	const lane = "lanes: { l: { fixed_rate: { period: 1s } } }\n"
+	for name, c := range map[string]struct {
+		doc  string
+		most int
+	}{
+		"a node of every epoch": {`reactor: { strategy: sequential, rate_limit: 3s }
+` + lane + `nodes:
+  clock: { expr: 'now()', lane: l }
+  seen: { event: true, expr: '[a.n, cause()]' }
+  fed: { event: true, expr: '[now(), s]' }
+accumulators:
+  s: { from: seen, strategy: sequential }
+`, 60},
+		"a chain": {`reactor: { strategy: sequential, rate_limit: 10s }
+` + lane + `nodes:
+  beat: { expr: '[now(), a.n]', lane: l }
+  more: { event: true, expr: 's1' }
+  fed: { event: true, expr: '[now(), s]' }
+accumulators:
+  s1: { from: beat, strategy: sequential }
+  s: { from: more, strategy: sequential }
+`, 60},
+		"a surplus": {`reactor: { strategy: sequential, rate_limit: 3s, when: all }
+` + lane + `nodes:
+  beat: { expr: '[now(), a.n]', lane: l }
+  fed: { event: true, expr: '[now(), a, b]' }
+accumulators:
+  b: { time: event.at, time_unit: s, strategy: sequential }
+  s: { from: beat, strategy: sequential }
+`, 60},
+		"through a node": {`reactor: { strategy: sequential, debounce: 2s, max_wait: 5s, every: 1s }
+nodes:
+  beat: { event: true, expr: '[now(), a.n, cause()]' }
+  n: { event: true, expr: beat }
+  more: { expr: 's1[0]' }
+  fed: { event: true, expr: '[now(), s]' }
+accumulators:
+  s1: { from: n, strategy: sequential }
+  s: { from: more, strategy: sequential }
+`, 60},
+	} {
+		doc := strings.Replace(c.doc, "accumulators:\n",
+			"accumulators:\n  a: { strategy: sequential, time: event.at, time_unit: s }\n", 1)
+		s := newStaged(t, "graph: g\n"+doc+"outputs: { fed: { from: fed, sink: { drop: {} } } }\n")
+		s.g.Interrupt = func() error {
+			if s.g.Now().After(time.Unix(5000, 0)) {
+				return errors.New("it goes on and on")
+			}
+			return nil
+		}
+		s.push(0, `{"at":1,"n":1}`, `{"at":2,"n":2}`)
+		if name == "a surplus" {
+			s.push(1, `{"at":3,"n":1}`)
+		}
+		s.push(0, `{"at":12,"n":3}`)
+		if err := s.g.Close(); err != nil || len(s.out) == 0 || len(s.out) > c.most {
+			t.Errorf("%s: %v: at %v, put out %d values", name, err, s.g.Now(), len(s.out))
+		}
+		s.balanced()
+	}
+}
+
+// M22, M26: at the end a stage that goes by the times of its own events gives what it holds open, for none comes any
+// more.
+func TestM26TheEndOfAStageThatGoesByItsEvents(t *testing.T) {
+	t.Parallel()
+	for _, clock := range []string{"", "clock: arrival\n"} {
+		s := newStaged(t, "graph: g\n"+clock+`accumulators:
+  a: { strategy: sequential }
+  s: { from: n, strategy: sequential, time: event.at, time_unit: s, window: { tumbling: 10s, lateness: 1s,
+       aggregate: { n: count() } } }
+nodes:
+  n: { event: true, expr: a }
+  o: { event: true, expr: '[s.start, s.n]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`)
+		s.push(0, `{"at":100}`, `{"at":105.5}`, `{"at":112}`)
+		s.must(s.g.Close())
+		const want = `o ["1970-01-01T00:01:40.000Z",2]; o ["1970-01-01T00:01:50.000Z",1]`
+		if got := strings.Join(s.out, "; "); got != want {
+			t.Errorf("%sput out %s\nwant %s", clock, got, want)
+		}
+	}
+}
+
+// M22, M26: what ticks feed to a stage that has ended is not late for it while time goes on for another.
+func TestM26TheEndMakesNothingLate(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  a: { time: event.at, time_unit: s, strategy: latest }
+  s: { from: beat, time: event.t, strategy: sequential, window: { tumbling: 5s, late: update, retain: 1m,
+       aggregate: { n: count() } } }
+  s2: { from: beat2, time: event.t, strategy: sequential, window: { tumbling: 60s, aggregate: { n: count() } } }
+lanes: { l: { fixed_rate: { period: 1s } } }
+nodes:
+  beat: { expr: 'now().Second() % 10 == 0 ? { "t": now(), "n": a.n } : nil', lane: l }
+  beat2: { event: true, expr: '{ "t": now(), "n": a.n }' }
+  o: { event: true, expr: '[now(), s]' }
+  o2: { event: true, expr: '[now(), s2]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+  o2: { from: o2, sink: { drop: {} } }
+`)
+	s.push(0, `{"at":61,"n":1}`, `{"at":72,"n":2}`, `{"at":75,"n":3}`)
+	s.must(s.g.Close())
+	if l, late := s.g.Core().LateDrops(1); late {
+		t.Errorf("late: %+v", l)
+	}
+	s.balanced()
 }
 
 // M26: a join hands over alone when it would live, and what a table or a key forgets is not waited for.

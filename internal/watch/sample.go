@@ -100,7 +100,8 @@ func (s *sampled) tell(h *Hub, c *reactor.Core, now time.Time) (again time.Time)
 		}
 		return true
 	})
-	s.may = max(s.may, 1-every)                            // of however many kinds there are, the next come within a second
+	// Of however many kinds there are, the next come within a second.
+	s.may = max(s.may, 1-every)
 	if told == from && frame > s.frame && s.q.ofEpochs() { // no record of them is kept
 		s.q.put(h.gap(h.run, s.frame+1, frame))
 		s.may--

@@ -95,7 +95,10 @@ func (s *Set) due(one *Stage, open Open) (at time.Time, ok bool) {
 // ends later; false where time completes nothing of it.
 func (s *Set) LastDue(one *Stage) (at time.Time, ok bool) {
 	at, ok = one.LastDue()
-	if _, quiet := one.QuietDue(); ok && quiet && one.Follows {
+	if _, quiet := one.QuietDue(); ok && quiet {
+		if !one.Follows {
+			return time.Time{}, false // its own events alone do, and none comes
+		}
 		return s.reach(one, at, nil)
 	}
 	return at, ok

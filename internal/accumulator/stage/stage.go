@@ -23,9 +23,6 @@ type Declared struct {
 	// Rests are the inputs that the node rests on, directly or not.
 	Rests   []int
 	Program *accumulator.Program
-	// Ticks says that the node also runs at ticks, which go on when no event comes any more, or rests on an input of
-	// which that is so.
-	Ticks bool
 	// Follows says that what its fold holds open by event time is complete by engine time, and not
 	// by the times of its own events; see [Set.Follow].
 	Follows bool

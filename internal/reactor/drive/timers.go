@@ -50,8 +50,8 @@ func (in *input) due(quiet bool) (at time.Time, ok bool) {
 // input holds open, which opens says, or the wait of an epoch is over. Nobody waits for ticks, nor for what time
 // forgets, nor for a stream to be silent in front of which nothing is open. What waits for an epoch counts as in
 // [reactor.Core.AwaitedDue].
-func (d *Drive) Awaited(admitted uint64) (at time.Time, opens, ok bool) {
-	at, ok = d.core.AwaitedDue(admitted)
+func (d *Drive) Awaited() (at time.Time, opens, ok bool) {
+	at, ok = d.core.AwaitedDue()
 	for i := range d.inputs {
 		in := &d.inputs[i]
 		if in.acc == nil || in.acc.Counters().Open == 0 || d.core.Config().Inputs[i].Table != nil {
