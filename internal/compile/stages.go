@@ -197,9 +197,9 @@ func (u *Unit) declareStages() (list []stage.Declared) {
 		for _, before := range n.Rests {
 			add(before)
 		}
-		node := slices.IndexFunc(u.Plan.Nodes(), func(o graph.Node) bool { return o.Name == a.From })
 		list = append(list, stage.Declared{
-			Input: i, Program: u.Programs[i], Rests: n.Rests, Follows: u.Spec.EventClock(), Node: node,
+			Input: i, Program: u.Programs[i], Rests: n.Rests, Follows: u.Spec.EventClock(),
+			Node: slices.IndexFunc(u.Plan.Nodes(), func(o graph.Node) bool { return o.Name == a.From }),
 		})
 	}
 	for i := range u.Spec.Accumulators {

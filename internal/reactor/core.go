@@ -165,20 +165,20 @@ type Core struct {
 	// cell is the key at hand: what criteria, cut and epoch speak of. shared is the only
 	// one of an unkeyed graph; in a keyed one it holds the inputs that all keys share.
 	cell, shared *cell
-	place        []int // by input: its slot in the cell of a key, -1 when it is in shared
-	guardNeeds   []int // the inputs that the guard plainly reads
+	place        []int   // by input: its slot in the cell of a key, -1 when it is in shared
+	guardNeeds   []int   // the inputs that the guard plainly reads
+	ending       *ending // at the end of a run whose stages ticks may feed; nil before
 	// Flags stand together: there is a core for every graph, and many graphs rest.
-	zip      bool    // a sequential input is among those that trigger
-	queueing bool    // a key has queues
-	alone    bool    // some input fires by itself under all
-	timed    bool    // some timer decides when an epoch may start
-	direct   bool    // the criteria are those of most graphs: see pickDirect
-	short    bool    // see Through
-	asOf     bool    // rows are looked up as of what fires
-	other    bool    // what was restored goes by the other clock
-	anew     bool    // so does what is timed still, for engine time has not begun
-	ending   *ending // at the end of a run whose stages ticks may feed; nil before
-	fed      bool    // since what stage inputs have complete was handed over
+	zip      bool // a sequential input is among those that trigger
+	queueing bool // a key has queues
+	alone    bool // some input fires by itself under all
+	timed    bool // some timer decides when an epoch may start
+	direct   bool // the criteria are those of most graphs: see pickDirect
+	short    bool // see Through
+	asOf     bool // rows are looked up as of what fires
+	other    bool // what was restored goes by the other clock
+	anew     bool // so does what is timed still, for engine time has not begun
+	fed      bool // since what stage inputs have complete was handed over
 	paused   bool
 	emitAll  bool // the epoch at hand puts out every current value
 	timedOut bool // the last epoch ran past its time

@@ -166,7 +166,6 @@ type Daemon interface {
 	Ready(ctx context.Context) error
 	Tree(ctx context.Context) []api.TreeNode
 	Limits(ctx context.Context) []api.Limit
-	// Watch subscribes to frames. graph "" means every graph of the tenant. since is the last
-	// sequence number seen, with its incarnation ("incarnation:seq", "" for from now on).
+	// Watch subscribes to frames. A name "" means every graph of the tenant.
 	Watch(ctx context.Context, g api.Ref, w api.Wanted) (api.Subscription, error)
 }

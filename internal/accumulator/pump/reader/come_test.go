@@ -96,11 +96,7 @@ func TestM52WhatIsKeptIsBounded(t *testing.T) {
 		if got := r.begun(); got != 2 {
 			t.Errorf("the source has begun %d times, want again for what is not kept any more", got)
 		}
-		for _, s := range []*shard{first, comes} {
-			if err := s.leave(); err != nil {
-				t.Error(err)
-			}
-		}
+		r.leave(first, comes)
 	})
 }
 
@@ -147,11 +143,7 @@ func TestM52ManyComeTogether(t *testing.T) {
 				t.Errorf("shard %d was given %d events", n+1, got)
 			}
 		}
-		for _, s := range all {
-			if err := s.leave(); err != nil {
-				t.Error(err)
-			}
-		}
+		r.leave(all...)
 	})
 }
 
@@ -187,11 +179,7 @@ func TestM52WhoReadsAloneHasNotCaughtUp(t *testing.T) {
 		if told := second.told(); strings.Contains(strings.Join(told, " "), "true") {
 			t.Errorf("told %q", told)
 		}
-		for _, s := range []*shard{first, second} {
-			if err := s.leave(); err != nil {
-				t.Error(err)
-			}
-		}
+		r.leave(first, second)
 	})
 }
 
@@ -232,11 +220,7 @@ func TestM52ARestartHasTheSourceBeginAgain(t *testing.T) {
 			t.Errorf("the source has begun %d times", got)
 		}
 		r.each("the first", first, 100)
-		for _, s := range []*shard{first, again} {
-			if err := s.leave(); err != nil {
-				t.Error(err)
-			}
-		}
+		r.leave(first, again)
 	})
 }
 

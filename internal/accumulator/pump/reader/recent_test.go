@@ -29,9 +29,7 @@ func (s *ticker) Run(ctx context.Context, from []boundary.Position, out accumula
 	accumulator.CaughtUp(out, "", true)
 	for next := int64(0); ctx.Err() == nil; next++ {
 		ev := event(next)
-		if slices.ContainsFunc(from, func(p boundary.Position) bool {
-			return p.Stream == ev.Pos.Stream && p.Offset >= ev.Pos.Offset
-		}) {
+		if given(from, ev) {
 			continue
 		}
 		if wait := time.Until(s.begin.Add(time.Duration(next) * s.every)); wait > 0 {
@@ -139,11 +137,7 @@ func TestM52WhoComesIsGivenWhatWasReadLately(t *testing.T) {
 					before != "live s/1#xfalse" && left > 600) {
 					t.Errorf("%s: who came was told %q, before it was given anything %q", name, words, before)
 				}
-				for _, s := range append(here, comes) {
-					if err := s.leave(); err != nil {
-						t.Error(err)
-					}
-				}
+				r.leave(append(here, comes)...)
 			})
 		})
 	}
@@ -229,11 +223,7 @@ func TestM52WhoLeavesAndComesAgain(t *testing.T) {
 			if got := r.follows("who comes again", again, even, odd); got < 180+2*int(back) {
 				t.Errorf("%d back: who comes again has %d events", back, got)
 			}
-			for _, s := range append(all[1:], again) {
-				if err := s.leave(); err != nil {
-					t.Error(err)
-				}
-			}
+			r.leave(append(all[1:], again)...)
 		})
 	}
 }
@@ -340,10 +330,6 @@ func TestM52WhoComesIsToldWhatIsHeldBack(t *testing.T) {
 		if words := strings.Join(second.told(), " "); words != "s/0#x:1 s/1#x:1 :0" {
 			t.Errorf("told %q, and then all was let in", words)
 		}
-		for _, s := range []*shard{first, second} {
-			if err := s.leave(); err != nil {
-				t.Error(err)
-			}
-		}
+		r.leave(first, second)
 	})
 }

@@ -59,8 +59,7 @@ func (t *tape) Run(ctx context.Context, from []boundary.Position, out accumulato
 	}
 	for n := range r.events.Load() {
 		ev := event(n)
-		behind := func(p boundary.Position) bool { return p.Stream == ev.Pos.Stream && p.Offset >= ev.Pos.Offset }
-		if slices.ContainsFunc(from, behind) {
+		if given(from, ev) {
 			continue
 		}
 		if err := out.Emit(ctx, append(accumulator.NewBatch(out, 1), ev)); err != nil {
@@ -77,6 +76,13 @@ func (t *tape) Run(ctx context.Context, from []boundary.Position, out accumulato
 
 // Follows implements [accumulator.Follower].
 func (t *tape) Follows() bool { return true }
+
+// given says that who stands at these positions has had an event.
+func given(from []boundary.Position, ev boundary.Event) bool {
+	return slices.ContainsFunc(from, func(p boundary.Position) bool {
+		return p.Stream == ev.Pos.Stream && p.Offset >= ev.Pos.Offset
+	})
+}
 
 func event(n int64) boundary.Event {
 	return boundary.Event{
@@ -193,6 +199,16 @@ func (r *rig) enterAs(number int, from ...boundary.Position) *shard {
 func (s *shard) leave() error {
 	s.stop()
 	return s.wait()
+}
+
+// leave ends shards, and checks that their sources have ended well.
+func (r *rig) leave(all ...*shard) {
+	r.t.Helper()
+	for _, s := range all {
+		if err := s.leave(); err != nil {
+			r.t.Error(err)
+		}
+	}
 }
 
 // wait waits for the end of a shard's source, and returns how it has ended.

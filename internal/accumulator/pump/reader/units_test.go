@@ -56,9 +56,7 @@ func (g *growing) Run(ctx context.Context, from []boundary.Position, out accumul
 	for next := int64(0); ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		for ; next < g.rig.events.Load(); next++ {
 			ev := event(next)
-			if slices.ContainsFunc(from, func(p boundary.Position) bool {
-				return p.Stream == ev.Pos.Stream && p.Offset >= ev.Pos.Offset
-			}) {
+			if given(from, ev) {
 				continue
 			}
 			if err := out.Emit(ctx, append(accumulator.NewBatch(out, 1), ev)); err != nil {
