@@ -78,6 +78,11 @@ func Example() {
 	}
 	fmt.Println("accepted:", pushed.Accepted, "of them filtered:", pushed.Filtered)
 
+	// What was taken may still wait to fire: values that are fired by hand do not wait behind it.
+	if _, err = c.Drain(ctx, "spread"); err != nil {
+		fmt.Println(err)
+		return
+	}
 	fired, err := c.Fire(ctx, "spread", client.FireRequest{
 		Mode: "with", Cache: map[string]json.RawMessage{"quotes": json.RawMessage(`{"bid":50,"ask":51.5}`)},
 	})

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// try runs the command as somebody would, and answers with its exit code and what it said
-// on standard error.
+// try runs the command as somebody would, and answers with its exit code and what it said.
 func try(t *testing.T, dir, server string, args ...string) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), stuck)
@@ -20,7 +19,7 @@ func try(t *testing.T, dir, server string, args ...string) (code int, said strin
 	cmd := exec.CommandContext(ctx, built, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GRAPHD_SERVER="+server, "NO_COLOR=1")
 	var talk bytes.Buffer
-	cmd.Stderr = &talk
+	cmd.Stdout, cmd.Stderr = &talk, &talk
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), talk.String()
