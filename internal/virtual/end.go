@@ -1,9 +1,16 @@
 package virtual
 
 import (
+	"errors"
+	"fmt"
+	"time"
+
 	"github.com/graphd/graphd/internal/accumulator/stage"
 	"github.com/graphd/graphd/internal/reactor"
 )
+
+// ErrPutOff says that what came of the inputs of a run waits for a debounce that ticks put off for ever.
+var ErrPutOff = errors.New("debounce is put off for ever")
 
 // Close ends all inputs. Nothing comes any more, and time goes on as it does live in a silence: from one timer to the
 // next, each at its own time, as long as something waits for it (M26). What no time completes is handed over then, and
@@ -88,7 +95,19 @@ func (g *Graph) goOn(ticks bool) error {
 			taken, idle = now, 0 // what is open becomes less each time
 		}
 		if idle >= reactor.DefaultMicroEpochs {
-			return livelock(g.Now())
+			return g.endless()
 		}
 	}
+}
+
+// endless says why what is awaited does not come. A debounce that runs out again and again, each time later, is put off
+// by what ticks feed: live it would wait for ever.
+func (g *Graph) endless() error {
+	r := g.unit.Spec.Reactor
+	if at, ok := g.core.AwaitedDue(); ok && r.Debounce > 0 && r.MaxWait == 0 && at.After(g.Now()) {
+		return fmt.Errorf("%w: at %s what came of the inputs still waits, as it would live, since ticks bring "+
+			"something new more often than every %s; set max_wait in reactor, or a debounce below the time "+
+			"between ticks", ErrPutOff, g.Now().Format(time.RFC3339Nano), r.Debounce)
+	}
+	return livelock(g.Now())
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/graphd/graphd/internal/virtual"
 )
 
 // M26: at the end of a run time goes on as in a silence. What is open closes at its own time, early results and ticks
@@ -189,6 +191,44 @@ accumulators:
 		s.push(0, `{"at":12,"n":3}`)
 		if err := s.g.Close(); err != nil || len(s.out) == 0 || len(s.out) > c.most {
 			t.Errorf("%s: %v: at %v, put out %d values", name, err, s.g.Now(), len(s.out))
+		}
+		s.balanced()
+	}
+}
+
+// M26: where ticks put a debounce off, what came of the inputs would wait for ever. The run says so, and what to do;
+// with max_wait it ends, and so it does where the ticks are rare enough.
+func TestM26TheEndOfADebounceThatTicksPutOff(t *testing.T) {
+	t.Parallel()
+	const period, early = "{ from: beat, strategy: sequential }", `{ from: beat, time: event.t, window: {
+		tumbling: 1h, early: 1s, aggregate: { n: count() } } }`
+	for _, c := range []struct {
+		stage, criteria string
+		ends            bool
+	}{
+		{period, "debounce: 2s", false},
+		{period, "debounce: 1s", false},
+		{early, "debounce: 3s", false},
+		{period, "debounce: 2s, max_wait: 5s", true},
+		{period, "debounce: 900ms", true},
+	} {
+		s := newStaged(t, `graph: g
+accumulators:
+  a: { strategy: sequential, time: event.at, time_unit: s }
+  s: `+c.stage+`
+lanes: { l: { fixed_rate: { period: 1s } } }
+reactor: { strategy: sequential, `+c.criteria+` }
+nodes:
+  beat: { expr: '{ "t": now(), "n": a.n }', lane: l }
+  o: { event: true, expr: '[now(), a, s]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`)
+		s.push(0, `{"at":1,"n":1}`, `{"at":2,"n":2}`)
+		err := s.g.Close()
+		if ended := err == nil; ended != c.ends || !ended && (!errors.Is(err, virtual.ErrPutOff) ||
+			!strings.Contains(err.Error(), "set max_wait in reactor")) {
+			t.Errorf("%s: %s: it ends with %v", c.stage, c.criteria, err)
 		}
 		s.balanced()
 	}

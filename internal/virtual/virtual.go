@@ -4,9 +4,9 @@
 // depends on nothing but the declaration and the order of the calls, so the same input
 // gives the same bytes. Bounded runs, tests of declarations and replays stand on it.
 //
-// Time moves only by [Graph.AdvanceTo] and [Graph.Next]: through every timer on the way, each at its
-// own time, with the graph at rest in between (M26). What a live graph under the event clock does is
-// the same code, package drive.
+// Time moves only by [Graph.AdvanceTo], [Graph.Next] and, where the inputs have ended, [Graph.Close], which
+// is [Graph.Await] and [Graph.HandOver]: through every timer on the way, each at its own time, with the
+// graph at rest in between (M26). What a live graph under the event clock does is the same code, package drive.
 package virtual
 
 import (
