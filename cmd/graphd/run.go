@@ -39,9 +39,9 @@ merged by the times of their events.
 
 At the end of all inputs time goes on: windows close, batches are handed over, and what
 waits for a timer (a debounce, max_wait) fires, each at its own time; with --no-flush all
-of that stays as it is, and counts as queued. What could not be used is told on standard error, the first ten with
-their place. --strict makes a dead letter, a failed epoch or an event that came too late
-for its window or join a failure.
+of that stays as it is, and counts as queued. What could not be used is told on standard
+error, the first ten with their place. --strict makes a dead letter, a failed epoch or an
+event that came too late for its window or join a failure.
 
 Nodes that call a URL fail, unless --calls says what they may call beside public
 addresses, such as --calls public or --calls loopback.

@@ -178,8 +178,8 @@ func (u *Unit) OneRun(flushes bool) string {
 	return ""
 }
 
-// OneLive says why the shards of a live graph are run as one; "" when each can run by itself. What a bounded run runs
-// as one is run as one here too, so that no declaration means two things; besides, a source has to give again what it
+// OneLive says why the shards of a live graph are run as one; "" when each can run by itself. What [Unit.OneCore]
+// names is run as one here too; besides, a source has to give again what it
 // gave, for a shard that begins again, and each shard writes its outputs itself.
 func (u *Unit) OneLive() string {
 	if why := u.OneCore(); why != "" {
