@@ -81,7 +81,8 @@ func TestSample(t *testing.T) {
 		back := watch(api.Wanted{Topics: topics, Since: "1:2000", Sample: 4})
 		defer back.Close()
 		few = sample{}
-		if few.read(back); few.firings != 100 || few.left != 1900 || few.gap == 0 || few.last.Epoch != n+3 {
+		if few.read(back); few.firings != 101 || few.left != 1899 || few.rare != 1 || few.gap == 0 ||
+			few.last.Epoch != n+3 {
 			t.Errorf("who comes back was told %+v", few)
 		}
 	})

@@ -305,7 +305,6 @@ func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cfg, seq := c.Config(), at.Seq
-	gap := func(to int64) { q.put(h.gap(cfg.Incarnation, seq+1, to)) }
 	switch {
 	case !known: // there was no such shard, or it was never heard of
 		seq = c.FramesDealt()
@@ -315,25 +314,27 @@ func (h *Hub) replay(c *reactor.Core, q *Queue, all api.Places) {
 	default:
 		seq = 0 // what was undone in between nobody knows
 	}
-	skips, left := h.skips(c, q, seq)
-	first := true
-	c.Records(0, func(_ int64, r *reactor.Record) bool {
-		if last := r.Seq + int64(len(r.Emitted)); last <= seq {
+	from, before := int64(math.MaxInt64), c.FramesShown() // the first record behind it that is kept; what was before
+	c.Records(0, func(n int64, r *reactor.Record) bool {
+		if r.Seq+int64(len(r.Emitted)) <= seq {
 			return true
 		}
-		if first && r.Seq > seq+1 {
-			gap(r.Seq - 1)
+		from, before = n, r.Seq-1
+		return false
+	})
+	if before > seq {
+		q.put(h.gap(cfg.Incarnation, seq+1, before))
+	}
+	for _, s := range h.samples {
+		if s.q == q {
+			s.hand(h, c, from, seq)
+			return
 		}
-		if first = false; skips > 0 {
-			skips--
-			return true
-		}
-		h.publish(cfg, r, seq, []*Queue{q}, left)
+	}
+	c.Records(from, func(_ int64, r *reactor.Record) bool {
+		h.publish(cfg, r, seq, []*Queue{q}, nil)
 		return true
 	})
-	if to := c.FramesShown(); first && to > seq {
-		gap(to)
-	}
 }
 
 func (h *Hub) detach(q *Queue) {

@@ -43,28 +43,6 @@ func (s *sampled) begin(records, frame int64) {
 	s.seen, s.frame = 0, frame
 }
 
-// skips is how many records behind a frame a watcher that goes on there is not told of, and where that is counted; nil
-// of one that is told of all.
-func (h *Hub) skips(c *reactor.Core, q *Queue, frame int64) (n int64, left *int64) {
-	for _, s := range h.samples {
-		if s.q != q {
-			continue
-		}
-		c.Records(0, func(_ int64, r *reactor.Record) bool {
-			if r.Seq+int64(len(r.Emitted)) > frame {
-				n++
-			}
-			return true
-		})
-		told := min(n, saved)
-		n -= told
-		s.left += n
-		s.may -= float64(told)
-		return n, &s.left
-	}
-	return 0, nil
-}
-
 // taken is what was left out before a frame, which is told with it.
 func taken(left *int64) (n int64) {
 	if left != nil {
@@ -88,21 +66,7 @@ func (s *sampled) tell(h *Hub, c *reactor.Core, now time.Time) (again time.Time)
 	if s.may < 1 {
 		return s.mayAt()
 	}
-	from := s.seen
-	picked := s.pick(c, from, total)
-	told := from
-	c.Records(from, func(n int64, r *reactor.Record) bool {
-		if picked(n, r) {
-			s.left += n - told
-			h.publish(c.Config(), r, 0, []*Queue{s.q}, &s.left)
-			s.may--
-			told = n + 1
-		}
-		return true
-	})
-	// Of however many kinds there are, the next come within a second.
-	s.may = max(s.may, 1-every)
-	if told == from && frame > s.frame && s.q.ofEpochs() { // no record of them is kept
+	if !s.hand(h, c, s.seen, 0) && frame > s.frame && s.q.ofEpochs() { // no record of them is kept
 		s.q.put(h.gap(h.run, s.frame+1, frame))
 		s.may--
 	}
@@ -110,10 +74,28 @@ func (s *sampled) tell(h *Hub, c *reactor.Core, now time.Time) (again time.Time)
 	return time.Time{}
 }
 
+// hand tells the watcher of those records from one on that are picked, of what comes in them after a sequence number,
+// and counts the others. It says whether there were any.
+func (s *sampled) hand(h *Hub, c *reactor.Core, from, after int64) (any bool) {
+	picked, told := s.pick(c, from), from
+	c.Records(from, func(n int64, r *reactor.Record) bool {
+		if picked(n, r) {
+			s.left += n - told
+			h.publish(c.Config(), r, after, []*Queue{s.q}, &s.left)
+			s.may--
+			told = n + 1
+		}
+		return true
+	})
+	// Of however many kinds there are, the next come within a second.
+	s.may = max(s.may, 1-float64(s.q.sample))
+	return told > from
+}
+
 // pick says which records from one on are told: all where it may be so many, else the newest of all, and the newest of
 // each kind.
-func (s *sampled) pick(c *reactor.Core, from, total int64) func(n int64, r *reactor.Record) bool {
-	first := total - int64(s.may)
+func (s *sampled) pick(c *reactor.Core, from int64) func(n int64, r *reactor.Record) bool {
+	first := c.Records(math.MaxInt64, nil) - int64(s.may)
 	if first <= from {
 		return func(int64, *reactor.Record) bool { return true }
 	}
