@@ -16,11 +16,17 @@ type sample struct {
 	firings, left, states, rare int
 	gap                         int64
 	last                        *api.Frame
+	at                          int64 // the number of the last frame
+	back                        int   // frames with a number below that
 }
 
 func (s *sample) read(sub api.Subscription) {
 	for f := sub.TryNext(); f != nil; f = sub.TryNext() {
 		s.left += int(f.LeftOut)
+		if f.Seq < s.at {
+			s.back++
+		}
+		s.at = f.Seq
 		switch f.Type {
 		case "firing":
 			s.firings++
@@ -68,7 +74,7 @@ func TestSample(t *testing.T) {
 		time.Sleep(time.Second)
 		few.read(sub)
 		if few.firings+few.left != n || few.firings > 100+6*4+4 || few.last.Epoch != n || few.rare != 1 ||
-			few.states > 6*4+1 || few.gap > 0 || whole.firings != n {
+			few.states > 6*4+1 || few.gap > 0 || few.back > 0 || whole.firings != n {
 			t.Errorf("told of %+v, and who is told of all of %d", few, whole.firings)
 		}
 		b.push("g", "a", "1") // each comes without waiting for another

@@ -82,7 +82,7 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	}
 	if is != h.told {
 		h.told = is
-		h.send(h.queues, topicHealth, is.frame(c.Frames(), api.ReasonOf(c.HealthReason())))
+		h.sendHealth(api.ReasonOf(c.HealthReason()))
 	}
 	again = sooner(again, h.publishState(c, now))
 	h.rests = h.restsUntil(now)
@@ -151,22 +151,22 @@ func keyJSON(key boundary.Key) json.RawMessage {
 // publishState sends the state to those who watch it, when an epoch has changed it and the
 // last frame is old enough; otherwise it says when that will be.
 func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
-	var to []*Queue
+	var whole bool
 	if c.Epoch() != h.stateFor && slices.ContainsFunc(h.whole, func(q *Queue) bool { return q.topics[topicState] }) {
 		if due := h.stateAt.Add(stateEvery); now.Before(due) {
 			again = due
 		} else {
-			h.stateAt, h.stateFor = now, c.Epoch()
-			to = slices.Clip(h.whole)
+			h.stateAt, h.stateFor, whole = now, c.Epoch(), true
 		}
 	}
+	var some []*sampled
 	for _, s := range h.samples {
 		is, due := s.stateDue(c.Epoch(), now)
 		if again = sooner(again, due); is {
-			to = append(to, s.q)
+			some = append(some, s)
 		}
 	}
-	if len(to) == 0 {
+	if !whole && len(some) == 0 {
 		return again
 	}
 	key := c.LastKey()
@@ -175,8 +175,16 @@ func (h *Hub) publishState(c *reactor.Core, now time.Time) (again time.Time) {
 		return again // the key has been evicted since
 	}
 	wire := StateOf(c.Config(), &st)
-	h.send(to, topicState, &api.Frame{Type: "state", Seq: c.Frames(), Incarnation: h.run, Epoch: st.Epoch,
-		Key: keyJSON(key), State: &wire})
+	send := func(to []*Queue, seq int64) {
+		h.send(to, topicState, &api.Frame{Type: "state", Seq: seq, Incarnation: h.run, Epoch: st.Epoch,
+			Key: keyJSON(key), State: &wire})
+	}
+	if whole {
+		send(h.whole, h.frame)
+	}
+	for _, s := range some {
+		send([]*Queue{s.q}, s.frame)
+	}
 	return again
 }
 
@@ -186,8 +194,8 @@ type condition struct {
 	paused bool
 }
 
-// frame has the number of the last output or firing before it: it takes none of its own, so
-// that a watcher can go on behind it.
+// frame has the number of the last output or firing that the watcher was told, or that was left out: it takes none of
+// its own, so that a watcher can go on behind it.
 func (c condition) frame(seq int64, why *api.Reason) *api.Frame {
 	return &api.Frame{Type: "health", Health: c.health, Paused: &c.paused, Reason: why, Seq: seq}
 }
@@ -200,7 +208,15 @@ func (h *Hub) HealthChanged(health string, why *api.Reason) {
 		return
 	}
 	h.told.health = health
-	h.send(h.queues, topicHealth, h.told.frame(h.frame, why))
+	h.sendHealth(why)
+}
+
+// sendHealth tells each watcher of the condition, as of what it was told.
+func (h *Hub) sendHealth(why *api.Reason) {
+	h.send(h.whole, topicHealth, h.told.frame(h.frame, why))
+	for _, s := range h.samples {
+		h.send([]*Queue{s.q}, topicHealth, h.told.frame(s.frame, why))
+	}
 }
 
 func (h *Hub) send(to []*Queue, topic string, f *api.Frame) {
