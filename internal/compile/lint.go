@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/spec"
+	"github.com/graphd/graphd/internal/spec/cycles"
 	"github.com/graphd/graphd/internal/spec/lanes"
 )
 
@@ -34,6 +37,7 @@ const (
 	CodeIdleLane        = "idle_lane"
 	CodeShortPeriod     = "short_period"
 	CodeNeverFresh      = "never_fresh"
+	CodeStalePair       = "stale_pair"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -56,6 +60,7 @@ func Lint(u *Unit) spec.Diagnostics {
 	l.accumulators()
 	l.reactor()
 	l.nodes()
+	l.loops()
 	l.lanes()
 	l.outputs()
 	return u.Spec.Noted(Merge(l.found))
@@ -65,6 +70,7 @@ type linter struct {
 	g     *spec.Graph
 	u     *Unit
 	used  map[string]bool // inputs and nodes that something comes of
+	reads map[string][]string
 	found spec.Diagnostics
 }
 
@@ -77,6 +83,7 @@ func (l *linter) add(p spec.Pos, code, format string, args ...any) {
 func (l *linter) use() {
 	l.used = make(map[string]bool)
 	reads := make(map[string][]string)
+	l.reads = reads
 	l.u.Plan.Links(func(from, to string) { reads[to] = append(reads[to], from) })
 	for i := range l.g.Accumulators {
 		a := &l.g.Accumulators[i]
@@ -250,6 +257,63 @@ func (l *linter) nodes() {
 			}
 		}
 	}
+}
+
+var asksFresh = regexp.MustCompile(`\bfresh\(`)
+
+// loops looks for nodes that read what a loop comes to and what it rests on: where it does not end, it keeps what it
+// had come to of something else.
+func (l *linter) loops() {
+	for k := range l.g.Loops {
+		loop := &l.g.Loops[k]
+		if loop.OnNoConvergence != "discard" {
+			continue
+		}
+		inside, rests := map[string]bool{}, map[string]bool{}
+		for _, n := range loop.Nodes {
+			inside[n.Name] = true
+		}
+		for next := slices.Collect(maps.Keys(inside)); len(next) > 0; next = next[1:] {
+			for _, name := range l.reads[next[0]] {
+				if !rests[name] && !inside[name] {
+					rests[name], next = true, append(next, name)
+				}
+			}
+		}
+		for i := range l.g.Nodes {
+			if n := &l.g.Nodes[i]; l.used[n.Name] && !inside[n.Name] {
+				l.pairs(n, loop.Name, inside, rests)
+			}
+		}
+	}
+}
+
+// pairs says of a node behind a loop that it pairs what does not belong together, unless it asks what is new.
+func (l *linter) pairs(n *spec.Node, loop string, inside, rests map[string]bool) {
+	of, with := "", ""
+	for _, name := range l.reads[n.Name] {
+		switch {
+		case slices.ContainsFunc(n.Delay, func(d cycles.Name) bool { return d.Name == name }):
+		case inside[name]:
+			of = name
+		case rests[name] && !l.passive(name):
+			with = name
+		}
+	}
+	if of == "" || with == "" || slices.ContainsFunc(n.Reads().Terms(), func(t spec.Term) bool {
+		return asksFresh.MatchString(t.Expr.Text)
+	}) {
+		return
+	}
+	l.add(n.Pos, CodeStalePair, "where the loop %s does not end, %s has the %s of an epoch before beside the %s of "+
+		"this one; let it ask fresh(%s), or say on_no_convergence: fail", loop, n.Name, of, with, of)
+}
+
+// passive reports whether a name is that of an input that fires nothing.
+func (l *linter) passive(name string) bool {
+	return slices.ContainsFunc(l.g.Accumulators, func(a spec.Accumulator) bool {
+		return a.Name == name && !a.Triggers(l.g.Reactor)
+	})
 }
 
 // lanes looks for those that nothing comes of.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/spec"
 )
 
 // Each finding stands alone: what is changed in the clean declaration is what is found.
@@ -121,6 +122,45 @@ lanes:
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A node that reads an event and a loop that keeps its last values pairs those of two events, unless it asks which are
+// new.
+func TestLintStalePair(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		told, loop, input string
+		want              int
+	}{
+		"the event":           {"told: { expr: '[root, x.id]' }", "", "", 1},
+		"a node before it":    {"told: { expr: '[root, half]' }", "", "", 1},
+		"what is new":         {"told: { expr: 'fresh(root) ? [root, x.id] : nil' }", "", "", 0},
+		"the loop alone":      {"told: { expr: '[root, root]' }", "", "", 0},
+		"as of before":        {"told: { expr: '[root, x.id]', delay: [root] }", "", "", 0},
+		"a loop that fails":   {"told: { expr: '[root, x.id]' }", ", on_no_convergence: fail", "", 0},
+		"what is not awaited": {"told: { expr: '[root, x.id]' }", "", " passive: true", 0},
+		"another input":       {"told: { expr: '[root, y]' }", "", "", 0},
+	} {
+		u, diags := (&builtin.Kinds{}).Parse([]byte(`graph: g
+accumulators: { x: {`+c.input+` }, y: {} }
+reactor: { strategy: sequential }
+loops: { newton: { nodes: [root], until: 'abs(root * root - x.n) < 1e-9'`+c.loop+` } }
+nodes:
+  half: { expr: 'x.n / 2' }
+  root: { expr: '((root ?? 1) + half / (root ?? 1)) / 2' }
+  `+c.told+`
+outputs: { told: { from: told, sink: { stdout: {} } } }
+`), "g.yaml")
+		if len(diags) > 0 {
+			t.Fatal(name, diags)
+		}
+		got := slices.DeleteFunc(compile.Lint(u), func(d spec.Diagnostic) bool {
+			return d.Code != compile.CodeStalePair
+		})
+		if len(got) != c.want || c.want > 0 && got[0].Line != 8 {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
