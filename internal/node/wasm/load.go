@@ -53,8 +53,12 @@ func (c Declared) Load(at kind.Place, inputs int) (spec.NodeConfig, spec.Diagnos
 		return c, nil // it is told of all files alike
 	}
 	if err != nil {
-		return report(c.ModulePos, CodeModuleUnreadable, "the module cannot be read: %v; correct the path, which "+
-			"begins beside the declaration", err)
+		begins := "correct the path, which begins beside the declaration"
+		if at.File == "" {
+			begins = "the declaration came without its files: put the module into " + at.Folder + " where the daemon " +
+				"runs, in which its path begins"
+		}
+		return report(c.ModulePos, CodeModuleUnreadable, "the module cannot be read: %v; %s", err, begins)
 	}
 	module, err := c.modules.Module(code, uint32(c.Memory/guest.PageBytes))
 	if missing, ok := errors.AsType[*guest.MissingError](err); ok {

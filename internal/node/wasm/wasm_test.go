@@ -189,6 +189,23 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	}
 }
 
+// A module that is missing is told with where it belongs: beside the declaration, or where those that come to a daemon
+// have their files.
+func TestWhereAMissingModuleBelongs(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for file, want := range map[string]string{
+		"g.yaml": "which begins beside the declaration",
+		"":       "put the module into " + folder + " where the daemon runs",
+	} {
+		c := Declared{Module: "m.wasm", Function: "f", modules: &Modules{}}
+		_, diags := c.Load(kind.Place{File: file, Folder: folder, Graph: "g", Name: "n"}, 1)
+		if len(diags) != 1 || diags[0].Code != CodeModuleUnreadable || !strings.Contains(diags[0].Text, want) {
+			t.Errorf("of %q: %v, want %s", file, diags, want)
+		}
+	}
+}
+
 // What is told of a module or an answer is short, however long the names in them are.
 func TestTextsAreBounded(t *testing.T) {
 	t.Parallel()
