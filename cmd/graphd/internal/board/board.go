@@ -27,6 +27,7 @@ type Board struct {
 	health map[string]string
 	rows   map[place]*row
 	gaps   int64 // frames that were missed
+	left   int64 // epochs that a sample has left out
 	note   string
 	drawn  int // lines on the screen
 }
@@ -55,6 +56,9 @@ func (b *Board) Gone(graph string) { delete(b.health, graph) }
 
 // Missed counts frames that were missed.
 func (b *Board) Missed(frames int64) { b.gaps += frames }
+
+// LeftOut counts epochs that a sample has left out: they are in no row.
+func (b *Board) LeftOut(epochs int64) { b.left += epochs }
 
 // Note puts a line above the table, or "" none.
 func (b *Board) Note(text string) { b.note = text }
@@ -133,6 +137,9 @@ func (b *Board) lines(t *terminal.Terminal, now time.Time) ([]string, error) {
 	}
 	if b.gaps > 0 {
 		fmt.Fprintf(&out, "%s missed\n", terminal.Plural(b.gaps, "frame"))
+	}
+	if b.left > 0 {
+		fmt.Fprintf(&out, "%s left out, which no row counts\n", terminal.Plural(b.left, "epoch"))
 	}
 	if b.note != "" {
 		fmt.Fprintf(&out, "%s\n", terminal.Clean(b.note))

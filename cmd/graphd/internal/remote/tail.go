@@ -122,6 +122,9 @@ func (a *Verbs) frame(f *api.Frame, named bool) error {
 		return err
 	}
 	line := a.frameText(f)
+	if f.LeftOut > 0 {
+		line = fmt.Sprintf("%s  (behind %s left out)", line, terminal.Plural(f.LeftOut, "epoch"))
+	}
 	if f.Shard > 0 {
 		line = fmt.Sprintf("shard %d  %s", f.Shard, line)
 	}

@@ -77,6 +77,7 @@ func (a *Verbs) watch(ctx context.Context, c *client.Client, graph string, optio
 // add counts a frame in.
 func (a *Verbs) add(b *board.Board, f *api.Frame) {
 	now := a.Now()
+	b.LeftOut(f.LeftOut)
 	switch f.Type {
 	case "output":
 		key := ""
