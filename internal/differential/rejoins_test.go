@@ -45,7 +45,9 @@ func newRejoined(seed uint64) *wide {
 		}
 		twice := w.pick("a2", "twice") // before what it takes, or behind that
 		accs[twice] = tree{"join": second}
-		w.maybe(3, accs[twice].(tree), "capacity", 200+w.r.IntN(2000))
+		// More than waits of it at its end: behind a rate_limit that are some hundreds of matches. With less its
+		// sides wait in a live graph, for which time goes on in that silence, and a run reads on.
+		w.maybe(3, accs[twice].(tree), "capacity", 2000+w.r.IntN(2000))
 		w.doc["nodes"], w.doc["outputs"] = tree{}, tree{}
 		w.drawBehind(twice)
 		r, _ := w.doc["reactor"].(tree)
