@@ -9,6 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/graphd/graphd/internal/node/wasm/meter"
 )
@@ -51,7 +52,7 @@ func callOf(ctx context.Context) *instance { return ctx.Value(ofCall{}).(*instan
 func (m *Module) start(within time.Duration) (*instance, error) {
 	g := &instance{Context: context.Background(), stack: make([]uint64, 0, 8), starts: true}
 	g.begin(Call{Now: time.Unix(1, 0), Within: within}) // Go's runtime takes 0 for a clock that is broken
-	module, err := m.runtime.InstantiateModule(g, m.compiled,
+	module, err := m.runtime.InstantiateModule(experimental.WithMemoryAllocator(g, room), m.compiled,
 		wazero.NewModuleConfig().WithName("").WithStartFunctions())
 	if err != nil {
 		return nil, g.explain(err, "its start")

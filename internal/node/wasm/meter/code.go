@@ -175,7 +175,7 @@ func (f *function) rewrite() {
 
 // put writes what is put in.
 func (f *function) put(e edit) {
-	left := uint64(len(f.w.globals)) // the global that is put in
+	left := f.w.first() // of the globals that are put in
 	get := func() { f.out = appendUnsigned(append(f.out, opGlobalGet), left) }
 	set := func() { f.out = appendUnsigned(append(f.out, opGlobalSet), left) }
 	bytes, depth := f.place(f.deep), uint64(f.locals)
@@ -217,14 +217,14 @@ func (f *function) put(e edit) {
 // enter has a function be deeper than who has called it, by about what it takes of the stack: depth is a local and a
 // global, and full = 2 before it gives up.
 func (f *function) enter() {
-	globals, local := uint64(len(f.w.globals)), uint64(f.locals)
-	f.out = appendUnsigned(append(f.out, opGlobalGet), globals+2)
+	first, local := f.w.first(), uint64(f.locals)
+	f.out = appendUnsigned(append(f.out, opGlobalGet), first+2)
 	f.out = append(appendSigned(append(f.out, opI64Const), frame+int64(f.locals)+f.count/8), opI64Add)
 	f.out = appendUnsigned(append(f.out, opLocalTee), local)
-	f.out = appendUnsigned(append(f.out, opGlobalSet), globals+2)
+	f.out = appendUnsigned(append(f.out, opGlobalSet), first+2)
 	f.out = appendUnsigned(append(f.out, opLocalGet), local)
 	f.out = append(appendSigned(append(f.out, opI64Const), maxDepth), opI64GreaterThan, opIf, noType, opI64Const, 2)
-	f.out = append(appendUnsigned(append(f.out, opGlobalSet), globals+1), opUnreachable, opEnd)
+	f.out = append(appendUnsigned(append(f.out, opGlobalSet), first+1), opUnreachable, opEnd)
 }
 
 // place is that of the local for a number of bytes.

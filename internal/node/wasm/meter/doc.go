@@ -17,7 +17,7 @@
 //   - an import, [ImportModule] and [ImportName], behind those of the module, which answers how much more may be done.
 //     All functions of the module have an index that is greater by one than before;
 //   - a global with what is left of that, one that tells whether the memory could not grow or calls went too deep, and
-//     one of how deep they are, behind those of the module;
+//     one of how deep they are, behind those of the module, with room around them;
 //   - at the beginning of each function and each turn of a loop, a charge for the instructions in it, and before each
 //     instruction that works on many bytes, one for these;
 //   - an export for each global that changes, so that the host can put it back.
