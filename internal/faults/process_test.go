@@ -289,6 +289,19 @@ func (p *process) until(what string, within time.Duration, cond func() bool) {
 	}
 }
 
+// drains waits until nothing is left of what there is to do, and gives up when it has not become less for two minutes:
+// how long all of it takes is a matter of the machine, and of how much came while it was slow.
+func (p *process) drains(what string, left func() int64) {
+	p.t.Helper()
+	for least := left(); least > 0; {
+		now := least
+		if !p.waitFor(2*time.Minute, func() bool { now = left(); return now < least }) {
+			p.t.Fatalf("%s: %d are left for two minutes\n%s", what, least, p.log)
+		}
+		least = now
+	}
+}
+
 // advances waits until a running graph has a newer checkpoint than it has now, or all that there is for it is in one.
 // Before it runs a summary knows of none, and the one that it is restored from would pass for new.
 // It answers the summary that says so.

@@ -12,15 +12,16 @@ import (
 // room is where guests have their memory.
 var room experimental.MemoryAllocator = experimental.MemoryAllocatorFunc(reserve)
 
-// reserve makes the memory of a guest outside of Go's heap: as much of the address space as it may ever have, of which the
-// system gives what is touched. In the heap a memory that grows is copied again and again, what a guest has left is
+// reserve makes the memory of a guest outside of Go's heap: as much of the address space as it may ever have, of which
+// the system gives what is touched. In the heap a memory that grows is copied again and again, what a guest has left is
 // garbage of many MiB, and both hold up all who run beside it: a copy cannot be interrupted, and each collection waits
 // for it.
 func reserve(_, most uint64) experimental.LinearMemory {
 	if most == 0 {
 		return &memory{}
 	}
-	all, err := syscall.Mmap(-1, 0, int(most), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	all, err := syscall.Mmap(-1, 0, int(most), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		return &memory{heap: true}
 	}
