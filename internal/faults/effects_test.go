@@ -44,6 +44,13 @@ func newEffects() *effects {
 	}
 }
 
+// count is how many numbers have come.
+func (e *effects) count() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return int64(len(e.ids))
+}
+
 func receive(t *testing.T) *effects {
 	e := newEffects()
 	e.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

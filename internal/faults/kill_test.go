@@ -16,7 +16,7 @@ import (
 // events lie before it.
 const lineLength = 32
 
-// load appends numbered events to a file until ctx is done, every 10 ms.
+// load appends numberedLine events to a file until ctx is done, every 10 ms.
 type load struct {
 	f       *os.File
 	written atomic.Int64
@@ -30,14 +30,24 @@ func startLoad(ctx context.Context, t *testing.T, path string) *load {
 
 func startLoadAt(ctx context.Context, t *testing.T, path string, each int64) *load {
 	t.Helper()
-	return startLines(ctx, t, path, each, func(n int64) string {
-		return fmt.Sprintf("%-*s", lineLength-1, fmt.Sprintf(`{"n":%d}`, n))
-	})
+	return startLines(ctx, t, path, each, numberedLine)
+}
+
+// numberedLine is the line of the load's n-th event.
+func numberedLine(n int64) string {
+	return fmt.Sprintf("%-*s", lineLength-1, fmt.Sprintf(`{"n":%d}`, n))
 }
 
 // startLines appends the lines of so many events every 10 ms. It goes by the clock: where it gets no processor for a
 // while, what is due then is written behind that, and the load is the same on every machine.
 func startLines(ctx context.Context, t *testing.T, path string, each int64, line func(n int64) string) *load {
+	t.Helper()
+	return startUntilFull(ctx, t, path, each, line, func(int64) bool { return false })
+}
+
+// startUntilFull is startLines that waits while full says that so many are enough for now.
+func startUntilFull(ctx context.Context, t *testing.T, path string, each int64, line func(n int64) string,
+	full func(written int64) bool) *load {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -58,6 +68,10 @@ func startLines(ctx context.Context, t *testing.T, path string, each int64, line
 			}
 			var b strings.Builder
 			n := l.written.Load()
+			if full(n) {
+				began = time.Now().Add(-time.Duration(n/each) * turn)
+				continue
+			}
 			due := int64(time.Since(began)/turn)*each - n
 			for i := range min(due, 100*each) { // a second at a time
 				b.WriteString(line(n + i))

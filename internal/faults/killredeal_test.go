@@ -214,7 +214,9 @@ func killRedeal(t *testing.T, pushed bool, args ...string) {
 		acked = func() []int64 { return p.acked }
 	} else {
 		r.source = "source: { file: { path: ../events.ndjson, follow: true } }"
-		l := startLoadAt(ctx, t, filepath.Join(r.dir, "events.ndjson"), 12)
+		// A change is refused while more waits in the outbox than can be delivered in time.
+		full := func(written int64) bool { return written-hook.count() > 2000 }
+		l := startUntilFull(ctx, t, filepath.Join(r.dir, "events.ndjson"), 12, numberedLine, full)
 		join, written = func() { <-l.done }, l.written.Load
 	}
 	numbers := []int{4, 1, 7, 2, 5, 3}
