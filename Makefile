@@ -25,15 +25,11 @@ test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests 
 	$(VET)
 	$(BED) -- $(MAKE) test-all
 
-# The kill tests are run once, and not with the others before. They wait more than they work: for leases that run out,
-# checkpoints, backoffs. So they run beside what has no race detector and waits for them, and what they say is shown at the
-# end.
+# The kill tests are run once, and not with the others before: they need the processors for themselves.
 test-all:
 	$(GO) test -race -shuffle=on -count=1 -timeout 30m -vet=off -ldflags=-w -skip '^TestKill.' $(TESTS)
-	@mkdir -p bin; $(MAKE) --no-print-directory test-kill > bin/test-kill.log 2>&1 & kill=$$!; \
-	  trap 'kill $$kill 2>/dev/null' INT TERM; \
-	  nice -n 10 $(MAKE) --no-print-directory test-unraced; unraced=$$?; \
-	  wait $$kill; killed=$$?; cat bin/test-kill.log; exit $$((unraced + killed))
+	$(MAKE) --no-print-directory test-kill
+	$(MAKE) --no-print-directory test-unraced
 
 test-unraced: test-seeds
 	$(MAKE) test-shards SHARD_DECLARATIONS=40

@@ -119,10 +119,10 @@ func (c *Core) OpenUntil() (time.Time, bool) {
 }
 
 // LastDue is when time completes the last of what is open now, if no event comes any more; false where it completes
-// nothing of it.
-func (c *Core) LastDue() (time.Time, bool) {
+// nothing of it. What holds back what is behind, at a time, counts too.
+func (c *Core) LastDue(behind time.Time) (time.Time, bool) {
 	if f, ok := c.fold.(fold.Lasting); ok {
-		return f.LastDue()
+		return f.LastDue(behind)
 	}
 	return time.Time{}, false
 }

@@ -88,7 +88,7 @@ func killOutbox(t *testing.T, hook *effects, by *storm, quiet time.Duration) (pr
 	p := start(t, dir) // what was spoilt is spoilt; the end is the same for all
 	var s summary
 	moved, state := time.Now(), ""
-	through := p.waitFor(5*time.Minute, func() bool {
+	through := p.waitFor(20*time.Minute, func() bool { // as long as it moves
 		s = p.summary("effects")
 		pending := s.Outputs[0].Pending + s.Outputs[1].Pending + s.Outputs[2].Pending
 		if now := fmt.Sprint(s.Counters.Consumed, pending); now != state {

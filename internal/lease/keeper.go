@@ -99,13 +99,23 @@ func (k *Keeper) every() time.Duration  { return k.ttl / 3 }
 func (k *Keeper) again() time.Duration  { return k.ttl / 12 }
 func (k *Keeper) margin() time.Duration { return k.ttl / 6 }
 
+// firstTries is how often the first lease is asked for: each has a third of its time to live, as every renewal.
+const firstTries = 5
+
 // Begin makes the first lease, looks who else is there, and starts what keeps it in group. Where
 // one process has the store to itself there is nothing to keep.
 func (k *Keeper) Begin(ctx context.Context, group *supervisor.Group) error {
-	sent := k.mono()
-	lease, err := k.store.RenewLease(ctx, k.ttl)
-	if err != nil {
-		return err
+	var lease checkpoint.Lease
+	var sent time.Duration
+	for try := 1; ; try++ { // a store that is late has not said no
+		var err error
+		sent = k.mono()
+		if lease, err = k.store.RenewLease(ctx, k.ttl); err == nil {
+			break
+		}
+		if try == firstTries || ctx.Err() != nil || errors.Is(err, checkpoint.ErrNewerSchema) {
+			return err
+		}
 	}
 	k.mu.Lock()
 	k.declared, k.sole = lease.Declarations, lease.Sole

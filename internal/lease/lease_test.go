@@ -295,3 +295,35 @@ func TestM52LateStoreAtTheStart(t *testing.T) {
 		}
 	})
 }
+
+// lateStore answers from the third time on.
+type lateStore struct {
+	*store
+	asked int
+	err   error
+}
+
+func (s *lateStore) RenewLease(ctx context.Context, ttl time.Duration) (checkpoint.Lease, error) {
+	if s.asked++; s.asked < 3 {
+		return checkpoint.Lease{}, s.err
+	}
+	return s.store.RenewLease(ctx, ttl)
+}
+
+// M45: a store that is late with the first lease is asked again; one whose schema is newer is not.
+func TestM45TheFirstLeaseIsAskedForAgain(t *testing.T) {
+	for err, want := range map[error]int{context.DeadlineExceeded: 3, checkpoint.ErrNewerSchema: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &lateStore{store: &store{takes: map[string]time.Duration{}}, err: err}
+			k := New(Config{Store: s, Log: slog.New(slog.DiscardHandler), TTL: 3 * time.Second})
+			group := supervisor.NewTree(time.Now).Root("test").NewGroup()
+			if got := k.Begin(t.Context(), group); (got == nil) != (want == 3) || s.asked != want {
+				t.Errorf("%v: it was asked for %d times, want %d: %v", err, s.asked, want, got)
+			}
+			group.Stop()
+			if err := group.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package virtual_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -309,5 +310,33 @@ outputs:
 	}
 	if at := s.g.Now(); at.After(time.Unix(29, 0)) {
 		t.Errorf("it ends at %v", at)
+	}
+}
+
+// M26: what a join keeps of a pair, of which nothing comes any more, holds back a stage behind it, as live: time goes
+// on until it is let go of.
+func TestM26TheEndOfAStageBehindPairs(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{
+		"left": "15,1", "right": "16,1", "full": "16,1", "inner": "10,1",
+	} {
+		s := newStaged(t, fmt.Sprintf(`graph: g
+accumulators:
+  l: { time: event.at, time_unit: s }
+  r: { time: event.at, time_unit: s }
+  j: { join: { left: l, right: r, on: k, within: 10s, type: %s } }
+  w: { from: n, time: event.at, window: { tumbling: 10s, aggregate: { c: count() } } }
+nodes:
+  n: { expr: '{ "at": j.at }' }
+  o: { event: true, expr: '[now().Second(), w.c]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`, kind))
+		s.push(0, `{"at":5,"k":"a"}`)
+		s.push(1, `{"at":6,"k":"a"}`)
+		s.must(s.g.Close())
+		if got := strings.Join(s.out, "; "); got != "o ["+want+"]" {
+			t.Errorf("%s: put out %s, want o [%s]", kind, got, want)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func (b *batch) Due() (time.Time, bool) {
 }
 
 // LastDue implements [fold.Lasting].
-func (b *batch) LastDue() (time.Time, bool) { return b.Due() }
+func (b *batch) LastDue(time.Time) (time.Time, bool) { return b.Due() }
 
 func (b *batch) Tick(_ time.Time, out []boundary.Boundary) []boundary.Boundary { return b.End(out) }
 

@@ -170,7 +170,7 @@ func (b *batches) Due() (time.Time, bool) {
 }
 
 // LastDue implements [fold.Lasting].
-func (b *batches) LastDue() (at time.Time, ok bool) {
+func (b *batches) LastDue(time.Time) (at time.Time, ok bool) {
 	for _, w := range slices.Backward(b.began) {
 		if x := b.shelf.At(w.slot); x != nil && x.number == w.number {
 			return x.since.Add(b.p.rule.Interval), b.p.rule.Interval > 0

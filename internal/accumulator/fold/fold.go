@@ -121,8 +121,9 @@ type (
 	}
 	// Lasting is a fold of whose open things time completes some.
 	Lasting interface {
-		// LastDue is when it would complete the last of those that are open now; false when there are none.
-		LastDue() (time.Time, bool)
+		// LastDue is when it would complete the last of those that are open now; false when there are none. With a time
+		// for what is behind it, what holds that back counts too, whether or not anything comes of it.
+		LastDue(behind time.Time) (time.Time, bool)
 	}
 	// Handing is a fold that hands over what it keeps itself, once for all that was folded since the
 	// last time: a table.

@@ -272,12 +272,16 @@ func (j *Join) QuietDue() (time.Time, bool) {
 	return time.Unix(0, after(after(end, 1), int64(j.p.Lateness))).UTC(), true
 }
 
-// LastDue implements [fold.Lasting]: of what goes alone, for what else goes then says nothing.
-func (j *Join) LastDue() (at time.Time, ok bool) {
-	last := int64(noTime)
+// LastDue implements [fold.Lasting]: of what goes alone. What else goes then says nothing, and counts where it holds
+// back what is behind, see [Join.OpenUntil].
+func (j *Join) LastDue(behind time.Time) (at time.Time, ok bool) {
+	last, until := int64(noTime), int64(noTime)
+	if !behind.IsZero() {
+		until = behind.UnixNano()
+	}
 	for side := range j.queues {
 		for _, e := range j.queues[side] {
-			if j.p.outer(side) && e.row().matches == 0 {
+			if j.p.outer(side) && (e.row().matches == 0 || e.at < until) {
 				_, end := j.p.span(side, e.at)
 				last, ok = max(last, end), true
 			}

@@ -91,10 +91,10 @@ func (s *Set) due(one *Stage, open Open) (at time.Time, ok bool) {
 	return s.reach(one, at, open)
 }
 
-// LastDue is when time completes the last of what a stage input holds open now, if nothing that is open in front of it
-// ends later; false where time completes nothing of it.
+// LastDue is when time completes the last of what a stage input holds open now, as soon as nothing holds that back
+// which joins in front of it keep; false where time completes nothing of it.
 func (s *Set) LastDue(one *Stage) (at time.Time, ok bool) {
-	at, ok = one.LastDue()
+	at, ok = one.LastDue(time.Time{})
 	if _, quiet := one.QuietDue(); ok && quiet {
 		if !one.Follows {
 			return time.Time{}, false // its own events alone do, and none comes
@@ -105,7 +105,7 @@ func (s *Set) LastDue(one *Stage) (at time.Time, ok bool) {
 }
 
 // reach is the engine time at which the stage of an input comes to the time to; ok is false when
-// something in front of it ends later. Without open nothing does.
+// something in front of it ends later. Without open that is waited for: it is a join's, for all else has ended.
 func (s *Set) reach(one *Stage, to time.Time, open Open) (at time.Time, ok bool) {
 	at = to
 	for _, i := range one.Rests {
@@ -119,11 +119,22 @@ func (s *Set) reach(one *Stage, to time.Time, open Open) (at time.Time, ok bool)
 		if !ok {
 			return at, false
 		}
-		if due.After(at) {
-			at = due
+		at = later(at, due)
+		if before := s.of[i]; before != nil && open == nil && before.Joins {
+			if until, holds := before.LastDue(to); holds {
+				until, _ = s.reach(before, until, nil)
+				at = later(at, until)
+			}
 		}
 	}
 	return at, true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // come is how far the stage of an input has come at engine time now.

@@ -19,7 +19,7 @@ func (w *Window) QuietDue() (time.Time, bool) { return w.quietDue(w) }
 func (w *Window) OpenUntil() (time.Time, bool) { return openUntil(w) }
 
 // LastDue implements [fold.Lasting].
-func (w *Window) LastDue() (at time.Time, ok bool) {
+func (w *Window) LastDue(time.Time) (at time.Time, ok bool) {
 	if w.closed == len(w.instances) {
 		return at, false
 	}

@@ -314,7 +314,7 @@ func (s *Sessions) QuietDue() (time.Time, bool) { return s.quietDue(s) }
 func (s *Sessions) OpenUntil() (time.Time, bool) { return openUntil(s) }
 
 // LastDue implements [fold.Lasting].
-func (s *Sessions) LastDue() (at time.Time, ok bool) {
+func (s *Sessions) LastDue(time.Time) (at time.Time, ok bool) {
 	last := int64(watermark.NoTime)
 	for slot := range s.shelf.Slots() {
 		if x := s.shelf.At(slot); !x.closed {
