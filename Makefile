@@ -25,9 +25,13 @@ test: ## Everything, beside a PostgreSQL and a Kafka of its own: vet, all tests 
 	$(VET)
 	$(BED) -- $(MAKE) test-all
 
+# Comparisons that the race detector makes ten times as slow, and sees nothing in: who runs at once in them does so in the
+# others, too.
+ALONE := TestM26JoinsEveryWayEqualsRun|TestM26RejoinsEveryWayEqualsRun|TestM4NarrowJoinsEveryWayEqualsRun|TestM26WhatComesApartIsNotLost|TestM26WhatIsLateIsSoAfterARestart|TestM9TheDefaultsNeverLose|TestShardsDrawEveryField|TestWideDrawsEveryField
+
 # The kill tests are run once, and not with the others before: they need the processors for themselves.
 test-all:
-	$(GO) test -race -shuffle=on -count=1 -timeout 30m -vet=off -ldflags=-w -skip '^TestKill.' $(TESTS)
+	$(GO) test -race -shuffle=on -count=1 -timeout 30m -vet=off -ldflags=-w -skip '^TestKill.|^($(ALONE))$$' $(TESTS)
 	$(MAKE) --no-print-directory test-kill
 	$(MAKE) --no-print-directory test-unraced
 
@@ -36,8 +40,9 @@ test-unraced: test-seeds
 
 # The race detector makes a seed ten times as slow and sees nothing in one goroutine: a tenth of them runs under it. Of
 # the comparisons with the oracles that tenth has to do in CI; `make test-differential` runs all.
-test-seeds: ## All seeds of the simulation and of the random graphs, without the race detector
+test-seeds: ## All seeds of the simulation and of the random graphs, and what is compared alone, without the race detector
 	$(GO) test -count=1 -timeout 30m -run 'TestSimulation$$|TestRandomGraphs' ./internal/live ./internal/graph
+	$(GO) test -count=1 -short -timeout 30m -run '^($(ALONE))$$' ./internal/differential
 
 # Before a release; CI runs 150 of them. SIM_SEED=17 runs one.
 SEEDS ?= 20000

@@ -97,6 +97,10 @@ func TestRoutes(t *testing.T) {
 			`{"declaration":"graph: g","tests":"cases: []","set":{"v":2}}`, func() error {
 			return only(c.Test(ctx, "g", []byte("graph: g"), []byte("cases: []"), map[string]any{"v": 2}))
 		}},
+		{"completeDeclaration", `POST /v1/graphs/g/complete Content-Type:application/json ` +
+			`{"declaration":"graph: g\n","line":2,"column":1}`, func() error {
+			return only(c.Complete(ctx, "g", []byte("graph: g\n"), 2, 1))
+		}},
 		{"rollback", "POST /v1/graphs/g/rollback Content-Type:application/json {}", func() error {
 			return only(c.Rollback(ctx, "g", 0, false))
 		}},

@@ -40,6 +40,14 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int64, dryR
 	return post[api.ApplyResult](ctx, c, graph(name, "rollback"), body)
 }
 
+// Complete is what can be put at a place of a declaration, which is being typed: a line and a column as mistakes have
+// them.
+func (c *Client) Complete(ctx context.Context, name string, declaration []byte, line, column int) (
+	api.Completion, error) {
+	return post[api.Completion](ctx, c, graph(name, "complete"),
+		api.CompletionRequest{Declaration: string(declaration), Line: line, Column: column})
+}
+
 // Test runs the tests of a declaration on the daemon, and applies nothing; set gives vars another value, or is nil.
 func (c *Client) Test(ctx context.Context, name string, declaration, tests []byte, set map[string]any) (
 	result api.TestResult, err error) {

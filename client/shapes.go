@@ -20,6 +20,10 @@ type (
 	TestResult = api.TestResult
 	// TestCase is one of them.
 	TestCase = api.TestCase
+	// Completion is what can be put at a place of a declaration.
+	Completion = api.Completion
+	// Offer is something that can.
+	Offer = api.Offer
 	// TestFailure is what differed in one.
 	TestFailure = api.TestFailure
 
@@ -49,6 +53,10 @@ type (
 	Memory = api.Memory
 	// FoldKeys is how many keys an input folds by.
 	FoldKeys = api.FoldKeys
+	// Watermark is how far the time of events has come in an input.
+	Watermark = api.Watermark
+	// PartitionTime is how far it has come in one partition.
+	PartitionTime = api.PartitionTime
 	// Versions are the versions of a table that are kept.
 	Versions = api.Versions
 	// TableRow is one row of a table.

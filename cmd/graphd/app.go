@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -99,8 +100,14 @@ func addGroup(root *cobra.Command, id string, cmds []*cobra.Command) {
 	}
 }
 
-// nearestFlag adds to the error about a flag that is not there which one is most like it.
+// nearestFlag adds to the error about a flag that is not there which one is most like it, and says of a value what is
+// taken in its place.
 func nearestFlag(cmd *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if want := wanted(bad.GetFlag().Value.Type()); want != "" {
+			return fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, want, bad.GetValue())
+		}
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
 		return err
@@ -112,6 +119,19 @@ func nearestFlag(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return err
+}
+
+// wanted is a type of flags in words, "" where the error has them.
+func wanted(flags string) string {
+	switch flags {
+	case "int", "int64":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration such as 250ms or 10s"
+	}
+	return ""
 }
 
 // groupError is how cobra tells of flags that exclude each other.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/compile"
 	"github.com/spf13/cobra"
 )
 
@@ -15,8 +16,9 @@ func validateCmd(t *terminal.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE…",
 		Short: "Check declarations and list every mistake",
-		Long: `Check declarations and list every mistake. A folder stands for every declaration in
-and below it.`,
+		Long: `Check declarations and list every mistake. Of a valid one it is said, on standard error,
+when nothing would ever come of it; graphd lint says more. A folder stands for every
+declaration in and below it.`,
 		Args:                  terminal.Positional(cobra.ArbitraryArgs),
 		DisableFlagsInUseLine: true,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -41,6 +43,11 @@ and below it.`,
 // validate checks every file; the mistakes are the data.
 func validate(t *terminal.Terminal, paths []string, vars map[string]string) error {
 	return readAll(t, paths, vars, func(path string, d *graphd.Declaration) graphd.Diagnostics {
+		for _, m := range d.Lint() {
+			if compile.Futile(m.Code) {
+				t.Say("%s", m)
+			}
+		}
 		t.Say("%s: graph %s is valid", path, d.Name())
 		return nil
 	})

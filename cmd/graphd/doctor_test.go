@@ -65,6 +65,7 @@ func TestDoctorFinds(t *testing.T) {
 	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const anything = ""
 	for name, tc := range map[string]struct {
 		config, what, verdict, says string
 	}{
@@ -90,10 +91,11 @@ func TestDoctorFinds(t *testing.T) {
 		"a member gone":   {"data: " + dir, "member lost", doctor.Warn, "expired"},
 		"an old member":   {"data: " + dir, "member old", doctor.Warn, "live v8"},
 		"the daemon":      {"data: " + dir, "daemon", doctor.OK, "ready"},
-		"room":            {"data: " + dir, "disk", doctor.OK, "MiB are free for " + dir},
-		"no settings":     {"conections: {}", "store", doctor.Skip, "that cannot be read"},
-		"an ill graph":    {"data: " + dir, "graph flights", doctor.Warn, "restarts_exhausted"},
-		"graphs":          {"data: " + dir, "graphs", doctor.OK, "2 graphs, 1 of them"},
+		// Whether that is enough is this machine's affair.
+		"room":         {"data: " + dir, "disk", anything, "MiB are free for " + dir},
+		"no settings":  {"conections: {}", "store", doctor.Skip, "that cannot be read"},
+		"an ill graph": {"data: " + dir, "graph flights", doctor.Warn, "restarts_exhausted"},
+		"graphs":       {"data: " + dir, "graphs", doctor.OK, "2 graphs, 1 of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +105,7 @@ func TestDoctorFinds(t *testing.T) {
 			}
 			code, found := examine(t, config)
 			f := found[tc.what]
-			if f.Verdict != tc.verdict || !strings.Contains(f.Detail, tc.says) {
+			if tc.verdict != anything && f.Verdict != tc.verdict || !strings.Contains(f.Detail, tc.says) {
 				t.Errorf("got %+v, want %s with %q", found, tc.verdict, tc.says)
 			}
 			if tc.verdict == doctor.Fail && code != 1 {

@@ -77,7 +77,13 @@ func unexplained(word string) error {
 	if readErr != nil {
 		return readErr
 	}
-	if near := terminal.Nearest(word, terms); near != "" {
+	near := terminal.Nearest(word, terms)
+	if at := strings.LastIndexByte(word, '.') + 1; near == "" && at > 0 { // a path stands under its last part
+		if near = terminal.Nearest(word[at:], terms); near != "" {
+			near = word[:at] + near
+		}
+	}
+	if near != "" {
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return terminal.Exit(terminal.ExitNotFound, err)

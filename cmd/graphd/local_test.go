@@ -33,6 +33,7 @@ func TestLocalOutput(t *testing.T) {
 		{name: "validate", args: "validate testdata/edge.yaml"},
 		{name: "validate_broken", args: "validate testdata/edge.yaml testdata/broken.yaml"},
 		{name: "validate_json", args: "validate testdata/broken.yaml -o json"},
+		{name: "validate_futile", args: "validate testdata/futile.yaml"},
 		{name: "validate_nothing", args: "validate"},
 		{name: "validate_folder", args: "validate -f testdata/declarations"},
 		{name: "validate_deep", args: "validate testdata/tests"},
@@ -87,6 +88,11 @@ func TestLocalOutput(t *testing.T) {
 		{name: "test_nothing", args: "test testdata/declarations/market_maker.yaml"},
 		{name: "test_none_below", args: "test testdata/empty"},
 		{name: "test_no_file", args: "test testdata/none"},
+		{name: "run_fed_input", args: "run testdata/futile.yaml --input late=testdata/none.ndjson"},
+		{name: "flag_number", args: "tail g --sample x"},
+		{name: "flag_duration", args: "run testdata/edge.yaml --timeout x"},
+		{name: "keys_of_nothing", args: "keys g --limit 0"},
+		{name: "explain_path", args: "explain window.latenes"},
 		{name: "run_twice", args: "run testdata/edge.yaml --input pricing=a --input pricing=b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

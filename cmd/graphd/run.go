@@ -40,8 +40,9 @@ merged by the times of their events.
 At the end of all inputs time goes on: windows close, batches are handed over, and what
 waits for a timer (a debounce, max_wait) fires, each at its own time; with --no-flush all
 of that stays as it is, and counts as queued. What could not be used is told on standard
-error, the first ten with their place. --strict makes a dead letter, a failed epoch or an
-event that came too late for its window or join a failure.
+error, the first ten with their place, and so is what no epoch took, such as the events of
+an input that waits for another. --strict makes a dead letter, a failed epoch or an event
+that came too late for its window or join a failure.
 
 Nodes that call a URL fail, unless --calls says what they may call beside public
 addresses, such as --calls public or --calls loopback.
@@ -84,7 +85,7 @@ and nothing else; -o yaml and -o table print the outputs for people.`,
 	f.BoolVar(&flags.noFlush, "no-flush", false, "leave open at the end what is not complete")
 	f.StringSliceVar(&flags.calls, "calls", nil, "let nodes call out: public, loopback, private, a host or a network")
 	// Outputs have the name --output here, so the format has another.
-	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "json, yaml or table; without it lines of JSON")
+	f.StringVarP(&t.Format, "format", "o", terminal.FormatTable, "json, yaml, table or wide; without it lines of JSON")
 	f.Lookup("format").DefValue = "" // help names none: that of the other commands is not what run prints
 	return cmd
 }
@@ -183,6 +184,9 @@ func ended(ctx context.Context, err error) error {
 		return terminal.Exit(terminal.ExitInterrupted, errors.New("interrupted"))
 	case errors.Is(err, graphd.ErrNoInput):
 		return terminal.Exit(terminal.ExitUsage, err)
+	case errors.Is(err, graphd.ErrConfig): // a run has no configuration but what was written for it
+		return terminal.Exit(terminal.ExitFormat,
+			errors.New(strings.TrimPrefix(err.Error(), graphd.ErrConfig.Error()+": ")))
 	}
 	return local(err)
 }

@@ -158,13 +158,13 @@ func (r *runTeller) tell(s *graphd.RunStats, none []string, took, cpu time.Durat
 		r.t.Say("%s, %s, %s in %s", terminal.Plural(s.Events, "event"), terminal.Plural(s.Epochs, "epoch"),
 			terminal.Plural(s.Outputs, "output"), terminal.Short(took))
 	}
-	if r.flags.strict && (r.told > 0 || s.DeadLetters > 0 || s.Failed > 0 || s.LateDropped > 0) {
+	if r.flags.strict && (r.told > 0 || s.DeadLetters > 0 || s.Failed > 0 || s.LateDropped > 0 || s.Overdue > 0) {
 		return terminal.ErrSaid
 	}
 	return nil
 }
 
-// tellLosses says what was lost, with the place of the first.
+// tellLosses says what was lost, with the place of the first, and what has come to nothing.
 func (r *runTeller) tellLosses(s *graphd.RunStats) {
 	if r.told > 0 || s.Failed > 0 {
 		r.t.Say("graphd: %s, %s", terminal.Plural(r.told, "dead letter"), terminal.Plural(s.Failed, "failed epoch"))
@@ -175,7 +175,7 @@ func (r *runTeller) tellLosses(s *graphd.RunStats) {
 	if more := r.told - int64(len(r.first)); more > 0 && r.all == nil {
 		r.t.Say("and %d more; --dead-letters FILE writes all of them", more)
 	}
-	for text := range strings.Lines(s.Late) {
+	for text := range strings.Lines(s.Late + s.Left) {
 		r.t.Say("graphd: %s", strings.TrimSuffix(text, "\n"))
 	}
 }

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
 )
 
 // M42: the stats hold the books of every input; with -o json they also hold the first dead letters,
@@ -80,5 +84,20 @@ func TestRunTellsOfOneSide(t *testing.T) {
 	r := command(t.Context(), server, in, "run", path, "--input", "orders=-", "--input", "payments="+os.DevNull)
 	if r.code != 0 || r.stderr != "" {
 		t.Errorf("both sides: got %+v", r)
+	}
+}
+
+// What no epoch took is told on standard error, and --strict fails where time should have completed it.
+func TestRunTellsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for overdue, want := range map[int64]error{0: nil, 1: terminal.ErrSaid} {
+		var said bytes.Buffer
+		r := &runTeller{
+			t: terminal.New(nil, io.Discard, &said, os.Getenv), flags: &runFlags{strict: true}, lines: true,
+		}
+		s := graphd.RunStats{Left: "1 event is left of a\n", Overdue: overdue}
+		if err := r.tell(&s, nil, 0, 0); !errors.Is(err, want) || said.String() != "graphd: 1 event is left of a\n" {
+			t.Errorf("overdue %d: %v, said %q", overdue, err, &said)
+		}
 	}
 }

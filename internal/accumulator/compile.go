@@ -42,8 +42,8 @@ type CompileOptions struct {
 	// Spoil overwrites memory as soon as it may be used again; see [boundary.Limits]. It is
 	// for tests.
 	Spoil bool
-	// Stop: see [expression.Scope].
-	Stop func() bool
+	// For is who has it compiled.
+	For *expression.Caller
 	// Sides are the inputs that the accumulator takes, if it is a join.
 	Sides [2]fold.Side
 }
@@ -112,7 +112,7 @@ func Compile(a *spec.Accumulator, o CompileOptions) (*Program, spec.Diagnostics)
 		p.schema = s
 		event = expression.FromSchema(a.Schema)
 	}
-	scope := expression.Scope{Stop: o.Stop, Names: []expression.Name{
+	scope := expression.Scope{For: o.For, Names: []expression.Name{
 		fold.NameEvent: {Name: "event", Type: event},
 		fold.NameMeta:  {Name: "meta", Type: metaType()},
 		fold.NameVars:  {Name: "vars", Type: o.VarsType},

@@ -52,7 +52,7 @@ func (p *Program) compileKey(a *spec.Accumulator, reactor []spec.Expr, scope exp
 		if e.IsZero() {
 			continue // it could not be read, which has been said
 		}
-		x, err := expression.Compile(e.Text, expression.Scope{Names: names, Stop: scope.Stop})
+		x, err := expression.Compile(e.Text, expression.Scope{Names: names, For: scope.For})
 		if err != nil {
 			d := fold.Diagnose(e, err)
 			d.Text += " (the key of " + a.Name + ", over the fields it hands over; or give " + a.Name +

@@ -36,6 +36,8 @@ type (
 	KeyedState = fold.Keyed
 	// TimingState is a FoldState that goes by the time of events.
 	TimingState = fold.Timing
+	// Watermark is how far the time of events has come in it.
+	Watermark = fold.Watermark
 	// HistoriedState is a FoldState that keeps what it was.
 	HistoriedState = fold.Historied
 	// History is how much it keeps.

@@ -58,9 +58,10 @@ type Seeker interface {
 // Mirror is what a Source may be too: it tells others how far the graph has come, from
 // what is durable and never from what it has handed over.
 type Mirror interface {
-	// Durable says that positions are in a checkpoint (M29). It never blocks, may be called by
-	// any goroutine, and the newest call is the one that counts.
-	Durable(positions []boundary.Position)
+	// Durable says that more is in a checkpoint (M29). at answers which positions are, none while that is not known;
+	// it is asked by one goroutine at a time, whenever that is of use, and the newest is the one that counts.
+	// Durable never blocks, and may be called by any goroutine.
+	Durable(at func() []boundary.Position)
 	// Mirrors reports whether there is anybody to tell; else Durable need not be called. It does not change.
 	Mirrors() bool
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/timeline"
 )
 
 // Most events of most bounded runs become a boundary each that is taken at once. It would be folded, put beside others,
@@ -28,14 +29,35 @@ func (c *Core) Straight(now time.Time, ev *boundary.Event, t *Taken) (b *boundar
 		b = new(boundary.Boundary)
 		c.straight = b
 	}
-	b.Value, b.Key = t.value, ""
-	if c.in.keys != nil {
-		b.Key = t.key
-	}
+	t.becomes(now, ev, b)
+	return b, &c.mark, true
+}
+
+// becomes fills b, as an accumulator whose fold keeps nothing does.
+func (t *Taken) becomes(now time.Time, ev *boundary.Event, b *boundary.Boundary) {
+	b.Value, b.Key = t.value, t.key
 	b.First, b.Last, b.At, b.Events = ev.Pos, ev.Pos, fold.Arrival(now, ev), 1
 	b.Size = t.value.Size() + len(ev.Raw)
 	b.Raw, b.Origin, b.Links = ev.Raw, ev.Origin, ev.Links
-	return b, &c.mark, true
+}
+
+// Scout is a Taker that makes boundaries of events before they are folded; nil where the fold keeps something.
+func (c *Core) Scout() *Taker {
+	if c.p.folds != nil || c.p.dates {
+		return nil
+	}
+	return NewTaker(c.p, c.lim, 1)
+}
+
+// Scout is the boundary that an event will be, which stays as it is, and when it happens; nil where none comes of it.
+func (t *Taker) Scout(now time.Time, ev boundary.Event) (b *boundary.Boundary, at int64) {
+	var taken Taken
+	if t.Take(&ev, &taken); taken.Undated != nil || taken.bad != nil || !taken.keep {
+		return nil, timeline.Never
+	}
+	b = &boundary.Boundary{}
+	taken.becomes(now, &ev, b)
+	return b, taken.Dated.At
 }
 
 // StraightGone says that what Straight has given was taken; with free, that nobody uses it any more.

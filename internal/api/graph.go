@@ -101,6 +101,9 @@ type AccumulatorSummary struct {
 	Keys *FoldKeys `json:"keys"`
 	// Versions is what a table keeps of what it was; left out where rows are looked up as of now.
 	Versions *Versions `json:"versions,omitempty"`
+	// Watermark is how far the time of events has come in it; left out for what does not go by that, and before the
+	// first event. Of a graph with shards that of the shard which is furthest behind.
+	Watermark *Watermark `json:"watermark,omitempty"`
 	// Stopped is set while an operator has it stopped.
 	Stopped     *Stopped `json:"stopped,omitempty"`
 	Incarnation int64    `json:"incarnation"`

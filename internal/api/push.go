@@ -2,6 +2,9 @@ package api
 
 import "time"
 
+// AwaitingAnswer is the reason of a graph whose next epoch waits for an answer to what a node calls.
+const AwaitingAnswer = "awaiting_answer"
+
 // PushResult answers a push. Accepted counts the events that were taken, the filtered ones among them. With Full they
 // and those of Rejected are the leading ones of the push; nothing after them was taken.
 type PushResult struct {
@@ -21,6 +24,14 @@ type PushResult struct {
 	// KeyKept says that the graph's store knows the push by its Idempotency-Key, Known that all of it had been taken
 	// before.
 	KeyKept, Known bool `json:"-"`
+}
+
+// FullCode is what events are refused with that a full queue, a quota or a limit has left no room for.
+func (r *PushResult) FullCode() string {
+	if r.Why != nil && r.After > 0 {
+		return r.Why.Code
+	}
+	return CodeQueueFull
 }
 
 // Rejection is one event of a push that was refused (M5).

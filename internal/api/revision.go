@@ -101,6 +101,34 @@ func Vars(given map[string]json.RawMessage) map[string]string {
 	return set
 }
 
+// CompletionRequest is the body of POST …/complete.
+type CompletionRequest struct {
+	// Declaration is the document as it is being typed.
+	Declaration string `json:"declaration"`
+	// Line and Column are where the cursor is, counted as those of mistakes are.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Completion is what can be put at a place of a declaration.
+type Completion struct {
+	// Before and After are how many characters around the cursor are replaced.
+	Before int     `json:"before"`
+	After  int     `json:"after"`
+	Items  []Offer `json:"items"`
+	// More says that there are more than were to be told.
+	More bool `json:"more,omitempty"`
+}
+
+// Offer is something that can be put at a place.
+type Offer struct {
+	Sort   string `json:"sort"`
+	Label  string `json:"label"`
+	Text   string `json:"text"`
+	Detail string `json:"detail,omitempty"`
+	About  string `json:"about,omitempty"`
+}
+
 // TestResult is what became of the cases of a declaration's tests.
 type TestResult struct {
 	Passed int        `json:"passed"`

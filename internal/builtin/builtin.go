@@ -24,6 +24,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin/turns"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/kafkanet"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/node/expr"
@@ -74,8 +75,8 @@ type (
 // Kinds builds sources and sinks. Safe for concurrent use.
 type Kinds struct {
 	// Turns bounds what is compiled at one time by [Kinds.ParseFor]; nil is no bound.
-	Turns *turns.Turns
-	stop  func() bool
+	Turns  *turns.Turns
+	caller expression.Caller
 	// stored says that what is read was checked before.
 	stored bool
 	// Stdout is shared by all stdout sinks, so that lines of several graphs stay whole.
@@ -235,7 +236,7 @@ func (k *Kinds) Schema() []byte { return k.Declared().Schema() }
 func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 	k = k.For(g.Tenant)
 	o := compile.Options{MaxEventBytes: k.MaxEventBytes, Plain: k.Plain, Spoil: k.Spoil, Nodes: k.lists().nodes}
-	o.Stop = k.stop
+	o.For = &k.caller
 	u, diags := compile.Graph(g, o)
 	passes := append([]spec.Diagnostics{diags}, k.check(g)...) // joined once: each part may have a mistake
 	if diags = compile.Merge(passes...); len(diags) > 0 {
@@ -248,7 +249,7 @@ func (k *Kinds) Compile(g *spec.Graph) (*compile.Unit, spec.Diagnostics) {
 func (k *Kinds) check(g *spec.Graph) (passes []spec.Diagnostics) {
 	vars, _ := compile.Variables(g)
 	for i := range g.Accumulators {
-		if k.stop != nil && k.stop() {
+		if k.caller.HasGone() {
 			break
 		}
 		s := &g.Accumulators[i].Source
@@ -257,7 +258,7 @@ func (k *Kinds) check(g *spec.Graph) (passes []spec.Diagnostics) {
 		}
 	}
 	for i := range g.Outputs {
-		if k.stop != nil && k.stop() {
+		if k.caller.HasGone() {
 			break
 		}
 		s := &g.Outputs[i].Sink
@@ -318,14 +319,14 @@ func find[K interface{ Name() string }](kinds []K, name string) *K {
 func (k *Kinds) input(g *spec.Graph, i int, vars boundary.Value) kind.Input {
 	a := &g.Accumulators[i]
 	at := kind.Place{File: g.File, Folder: k.folder(g), Name: a.Name, Pos: a.Source.Pos, Vars: vars,
-		Access: k.access(g.File), Tenant: g.Tenant}
+		Access: k.access(g.File), Tenant: g.Tenant, For: &k.caller}
 	return kind.Input{Place: at, Schema: a.Schema}
 }
 
 func (k *Kinds) output(g *spec.Graph, i int, vars boundary.Value) kind.Output {
 	o := &g.Outputs[i]
 	at := kind.Place{File: g.File, Folder: k.folder(g), Name: o.Name, Pos: o.Sink.Pos, Vars: vars,
-		Access: k.access(g.File)}
+		Access: k.access(g.File), For: &k.caller}
 	return kind.Output{Place: at, Timeout: o.Timeout}
 }
 
@@ -344,7 +345,7 @@ func (k *Kinds) ParseOf(tenant string, document []byte, name string) (*compile.U
 		k = &own
 	}
 	like, graph := likenessOf(document, name)
-	if u := k.share(like, graph, name, tenant); u != nil {
+	if u := k.share(like, graph, name, tenant); u != nil && k.caller.Asks == nil {
 		return u, nil
 	}
 	g, diags := spec.Parse(document, k.Declared(), spec.Options{File: name, Tenant: tenant,

@@ -20,6 +20,7 @@ var uncounted = map[string]string{
 	"Tenant":                    "whose a declaration is stands beside it in the store, and never changes",
 	"Hash":                      "it is the hash",
 	"VarsUnread":                "a declaration with mistakes is never run",
+	"Unsure":                    "a declaration with mistakes is never run",
 	"Accumulators.StrategyFrom": "the strategy counts, whoever says it",
 	"Accumulators.Owner":        "it follows from the owner's configuration, which counts",
 	"Accumulators.JoinedBy":     "it follows from the join's configuration, which counts",

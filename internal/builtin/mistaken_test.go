@@ -16,6 +16,10 @@ nodes: { n: { http: { url: "http://h.example/{a.id}", query: { q: a } } } }`: "p
 		"{ a: { source: { follow: { graph: up, output: o } } } }\nnodes: { n: { expr: a } }": `"graph"`,
 		"{ a: {}, b: {}, j: { join: { left: a, right: b, on: x } } }\n" +
 			"nodes: { n: { expr: a } }": "within or the field tumbling",
+		"{ a: { time: event.at }, b: { time: event.at }, " +
+			"j: { join: { left: a, right: b, on: x, within: 5, type: outer } } }\n" +
+			"nodes: { n: { expr: j } }": "(5s); expected one of inner, left, right, " +
+			"full, found the text \"outer\" (full)",
 	} {
 		k := &builtin.Kinds{}
 		text := "graph: g\naccumulators: " + doc + "\noutputs: { o: { from: n, sink: { drop: {} } } }\n"

@@ -113,7 +113,7 @@ func (k *Kinds) load(g *spec.Graph) (diags spec.Diagnostics) {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c, ok := n.Config.(kind.Loading)
-		if !ok || k.access(g.File).MayUse("node."+n.Kind) != nil || k.stop != nil && k.stop() {
+		if !ok || k.access(g.File).MayUse("node."+n.Kind) != nil || k.caller.HasGone() {
 			continue
 		}
 		config, wrong := c.Load(kind.Place{File: g.File, Folder: k.folder(g), Name: n.Name, Graph: g.Name, Pos: n.Pos,

@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin/turns"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/spec"
 )
 
@@ -49,7 +50,7 @@ func (k *Kinds) ParseFor(ctx context.Context, tenant string, document func() ([]
 	within, cancel := context.WithTimeout(ctx, compileWithin)
 	defer cancel()
 	own := *k
-	own.stop = func() bool { return within.Err() != nil }
+	own.caller.Gone = func() bool { return within.Err() != nil }
 	unit, diags := own.ParseOf(tenant, text, name)
 	switch {
 	case ctx.Err() != nil:
@@ -69,6 +70,15 @@ func (k *Kinds) ParseStored(tenant string, document []byte, name string) (*compi
 	own := *k
 	own.stored = true
 	return own.ParseOf(tenant, document, name)
+}
+
+// Ask compiles a declaration as [Kinds.ParseFor] does for who asks what can stand at the cursor; see
+// [expression.Caller].
+func (k *Kinds) Ask(ctx context.Context, tenant string, document []byte, name string, told func(expression.Found)) {
+	own := *k
+	own.caller.Asks = told
+	text := func() ([]byte, error) { return document, nil }
+	_, _ = own.ParseFor(ctx, tenant, text, name) // mistakes are to be expected
 }
 
 // ParseStoredFor is [Kinds.ParseFor] for a declaration in the store.

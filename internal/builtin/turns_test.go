@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin/turns"
+	"github.com/graphd/graphd/internal/expression"
 )
 
 // heavy is a declaration of many nodes, each with a pattern that takes a hundredth of a second to compile.
@@ -121,7 +122,7 @@ func TestManyPartsAreAsked(t *testing.T) {
 		fmt.Fprintf(&doc, "  o%d: { from: n, sink: { drop: {} } }\n", i)
 	}
 	compiling, asked := false, 0
-	k := &Kinds{stop: func() bool { asked++; return compiling }}
+	k := &Kinds{caller: expression.Caller{Gone: func() bool { asked++; return compiling }}}
 	k.ParseOf("acme", []byte(doc.String()), "")
 	all := asked
 	compiling, asked = true, 0

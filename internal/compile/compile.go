@@ -64,9 +64,9 @@ type Options struct {
 	Events map[string]expression.Type
 	// Nodes are the kinds that nodes can be of.
 	Nodes []kind.Node
-	// Stop, where it is not nil, says whether nobody waits for the result any more: then there is none, and the
-	// diagnostics mean nothing.
-	Stop func() bool
+	// For is who has it compiled. Of one who has gone the diagnostics mean nothing; who asks is told whatever else is
+	// wrong.
+	For *expression.Caller
 }
 
 // Graph compiles a parsed declaration. The diagnostics are all there are, in the order of
@@ -103,12 +103,15 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		a := &g.Accumulators[i]
 		options := accumulator.CompileOptions{Vars: u.Vars, VarsType: u.VarsType, MaxEventBytes: o.MaxEventBytes,
 			Keys: g.Reactor.Keys, Keyed: g.Keyed(), Spoil: o.Spoil, Event: nodes[a.From],
-			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), Stop: o.Stop,
+			Follows: a.From != "" && g.EventClock(), Dates: g.AsOf(), For: o.For,
 			DealtBy: u.DealtBy()}
 		if t, known := o.Events[a.Name]; known {
 			options.Event = t
 		}
 		u.joinOptions(a, &options)
+		if g.Unsure[a.Name] {
+			options.Keys, options.Keyed = nil, false // what they read of it may be there
+		}
 		owner := u.program(a.Owner) // declared before its own input
 		if owner != nil {
 			options.Event = owner.Emitted()
@@ -125,11 +128,11 @@ func pass(g *spec.Graph, o Options, nodes map[string]expression.Type) (*Unit, sp
 		inputs[i] = graph.Input{Name: a.Name, From: a.From, Joins: joinNames(a), JoinedBy: a.JoinedBy,
 			Type: expression.Any(), Event: a.Strategy != "latest", Unsaid: a.Unsaid(g.Reactor),
 			AsOf: a.Folding().AsOf}
-		if p != nil {
+		if p != nil && !g.Unsure[a.Name] {
 			inputs[i].Type = u.InputType(i)
 		}
 	}
-	plan, ds := graph.CompileUntil(o.Stop, g, inputs, o.Nodes)
+	plan, ds := graph.CompileFor(o.For, g, inputs, o.Nodes)
 	u.Plan = plan
 	return u, append(diags, ds...)
 }

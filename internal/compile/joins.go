@@ -49,7 +49,7 @@ func (u *Unit) joinOptions(a *spec.Accumulator, o *accumulator.CompileOptions) {
 	}
 	for side, name := range a.Folding().Joins.Names {
 		o.Sides[side] = unknownSide
-		if p := u.program(name); p != nil {
+		if p := u.program(name); p != nil && !u.Spec.Unsure[name] {
 			o.Sides[side] = p.AsSide()
 		}
 	}

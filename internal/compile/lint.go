@@ -24,6 +24,7 @@ const (
 	CodeMayConflate     = "may_conflate"
 	CodeNoSink          = "no_sink"
 	CodeIdleGuard       = "guard_reads_nothing"
+	CodeGuardNotBool    = "guard_not_bool"
 	CodeNoSchema        = "no_schema"
 	CodeMixedClock      = "mixed_clock"
 	CodeMayFill         = "may_fill"
@@ -210,10 +211,7 @@ func (l *linter) reactor() {
 				field, field)
 		}
 	}
-	if g := l.g.Reactor.Guard; !g.IsZero() && len(l.u.Plan.GuardReads()) == 0 {
-		l.add(g.Pos, CodeIdleGuard, "the guard reads no input and no node, so it never changes with the data; "+
-			"remove it, or let it read what it is to guard against")
-	}
+	l.guard()
 }
 
 // zip looks for inputs that wait for each other without end: in a graph without keys they fill, and

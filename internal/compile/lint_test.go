@@ -78,6 +78,14 @@ outputs:
 				"aggregate: { n: count() } } }", "", "", "", "websocket"},
 			[]string{"mixed_clock 3", "unused_accumulator 5", "idle_stage 5"},
 		},
+		"a guard of an object": {
+			[6]any{"", "", "guard: b", "", "  f: { expr: b.x }", "websocket"},
+			[]string{"guard_not_bool 6", "unused_node 11"},
+		},
+		"a guard of an object by its key": {
+			[6]any{"", "", "guard: ' b ', key: k", "", "", "websocket"}, []string{"guard_not_bool 6"},
+		},
+		"a guard that may be one": {[6]any{"", "", "guard: b", "", "", "websocket"}, nil},
 		"a guard that never reads": {
 			[6]any{"", "", "guard: '1 < 2'", "", "", "websocket"}, []string{"guard_reads_nothing 6"},
 		},

@@ -24,12 +24,14 @@ func staged(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 	}
 	delete(nodes, "")
 	wrong := checkFrom(g)
-	for {
+	for passes := 0; ; passes++ {
 		u, diags := pass(g, o, nodes)
 		if len(diags) == 0 && len(wrong) == 0 {
 			wrong = append(u.findCycles(), u.findUnfed()...)
 		}
-		if diags = append(diags, wrong...); len(diags) > 0 {
+		diags = append(diags, wrong...)
+		asks := o.For != nil && o.For.Asks != nil && u.Plan != nil && passes < len(g.Accumulators)
+		if len(diags) > 0 && !asks {
 			return nil, diags
 		}
 		known := true // there are no cycles, so that each pass knows one stage more
@@ -37,6 +39,9 @@ func staged(g *spec.Graph, o Options) (*Unit, spec.Diagnostics) {
 			if was, feeds := nodes[n.Name]; feeds && was.String() != n.Type.String() {
 				nodes[n.Name], known = n.Type, false
 			}
+		}
+		if known && len(diags) > 0 {
+			return nil, diags
 		}
 		if known {
 			return u, nil

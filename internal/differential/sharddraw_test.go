@@ -25,7 +25,7 @@ func shardDeclarations(t *testing.T) int {
 	case testing.Short():
 		return 4
 	case raced.Enabled:
-		return 8
+		return 6 // one of them is run as one
 	}
 	return 40
 }

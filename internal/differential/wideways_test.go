@@ -194,7 +194,7 @@ func (w *wide) run(t *testing.T, doc tree) (*spoken, error) {
 		return nil, err
 	}
 	for _, in := range s.stats.Inputs {
-		s.books[in.Name] = books{in.Received, in.Filtered + in.Late, in.Conflated, in.DeadLettered + in.Rejected,
+		s.books[in.Name] = books{in.Received, in.Filtered, in.Conflated, in.DeadLettered + in.Rejected,
 			in.Consumed, in.Queued}
 	}
 	return s, s.values(out.Bytes())

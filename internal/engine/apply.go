@@ -48,6 +48,11 @@ func (e *Engine) Test(ctx context.Context, g api.Ref, req api.TestRequest) (api.
 	return e.tests.Test(ctx, g, &trial.Declaration{Text: []byte(req.Declaration), Set: api.Vars(req.Set)}, req.Tests)
 }
 
+// Complete is what can be put at a place of a declaration, which is not applied.
+func (e *Engine) Complete(ctx context.Context, g api.Ref, req api.CompletionRequest) (api.Completion, error) {
+	return e.speller.Complete(ctx, g.Tenant, &req)
+}
+
 // ApplyFile is Apply for a declaration from the graphs directory; the name comes from the document.
 func (e *Engine) ApplyFile(ctx context.Context, tenant, path string, document []byte, c api.Change) (
 	api.ApplyResult, error) {

@@ -50,6 +50,7 @@ import (
 // Kinds compiles declarations and builds what they name. *builtin.Kinds implements it.
 type Kinds interface {
 	life.Kinds
+	trial.Asker
 	Parsing
 	// Files says which file each relative path of a declaration is.
 	Files(u *compile.Unit) []api.File
@@ -132,6 +133,7 @@ type Engine struct {
 	memory   heap.Watch
 	refusals refusals.Counts
 	tests    *trial.Bench
+	speller  *trial.Speller
 }
 
 // New makes an engine; Open starts what the store holds.
@@ -143,11 +145,11 @@ func New(cfg Config) *Engine {
 	cfg.ShutdownTimeout = cmp.Or(cfg.ShutdownTimeout, 30*time.Second)
 	e := &Engine{cfg: cfg, tree: supervisor.NewTree(time.Now), graphs: make(map[api.Ref]*graphrun.Graph),
 		shards: make(map[checkpoint.ID]int), dealing: make(map[api.Ref]bool), deals: make(chan struct{}, dealsAtOnce)}
-	e.feeds = feed.New((*ends)(e))
+	e.feeds, e.spread.Local.Quotas = feed.New((*ends)(e)), cfg.Quotas
 	if e.cfg.Memory == nil {
 		e.cfg.Memory = heap.Process
 	}
-	e.tests = trial.New(cfg.Kinds, e.cfg.Memory)
+	e.tests, e.speller = trial.New(cfg.Kinds, e.cfg.Memory), trial.NewSpeller(cfg.Kinds)
 	e.epochs, e.careful = live.NewGate(cfg.MaxEpochs, live.LendAfter), live.NewGate(1, 0)
 	root := e.tree.Root("graphd")
 	e.group, e.keeping = root.NewGroup(), root.NewGroup()

@@ -289,7 +289,8 @@ func (e *Engine) Push(ctx context.Context, g api.Ref, accumulator string, events
 	if err != nil {
 		return api.PushResult{}, err
 	}
-	return m.Push(ctx, accumulator, events)
+	res, err := m.Push(ctx, accumulator, events)
+	return e.spread.Local.Refused.Pushed(g, accumulator, len(events), res, err)
 }
 
 // Submit is Push in two parts, so that one connection can have several on their way; see [graphrun.Graph.Submit].
@@ -299,16 +300,27 @@ func (e *Engine) Submit(ctx context.Context, g api.Ref, accumulator string, even
 	if err != nil {
 		return nil, err
 	}
-	return m.Submit(ctx, accumulator, events)
+	answer, err := m.Submit(ctx, accumulator, events)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (api.PushResult, error) {
+		res, err := answer(ctx)
+		return e.spread.Local.Refused.Pushed(g, accumulator, len(events), res, err)
+	}, nil
 }
 
 // RejectBody counts n events that were not handed over: one for a body that could not be parsed (M42).
-func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, _ string, n int) error {
+func (e *Engine) RejectBody(_ context.Context, g api.Ref, accumulator, code string, n int) error {
 	m, err := e.graph(g)
 	if err != nil {
 		return err
 	}
-	return m.RejectBody(accumulator, n)
+	if err := m.RejectBody(accumulator, n); err != nil {
+		return err // of no input of the graph: what is counted is bounded by its inputs
+	}
+	e.spread.Local.Refused.Count(g, accumulator, code, n)
+	return nil
 }
 
 // watchHere subscribes to all of a tenant's graphs, as far as they run here.

@@ -36,7 +36,7 @@ func (s *stall) Run(ctx context.Context, _ []boundary.Position, out accumulator.
 
 func (s *stall) Mirrors() bool { return true }
 
-func (s *stall) Durable([]boundary.Position) {
+func (s *stall) Durable(func() []boundary.Position) {
 	s.mu.Lock()
 	hold := s.hold
 	s.mu.Unlock()

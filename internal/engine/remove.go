@@ -50,6 +50,7 @@ func (e *Engine) forget(m *graphrun.Graph) {
 	delete(e.shards, m.ID())
 	e.mu.Unlock()
 	e.feeds.Forget(m.Ref())
+	e.spread.Local.Refused.Forget(m.Ref())
 	m.Close()
 	if e.Untaken.Any() {
 		e.own.DeclaredAgain() // there is room

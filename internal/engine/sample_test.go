@@ -136,7 +136,7 @@ func TestSampleBesideWhoComes(t *testing.T) {
 }
 
 // A watcher of a sample of many kinds of epochs is told of each of them within some seconds, and not in rare bursts; a
-// state that comes while epochs wait has the number of what it was told.
+// state and a health that come while epochs wait have the number of what it was told.
 func TestSampleOfManyKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, memstore.New(), &scripted{})
@@ -148,20 +148,30 @@ func TestSampleOfManyKinds(t *testing.T) {
 		}
 		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\noutputs: { "+
 			strings.Join(outputs, ", ")+" }\n", "g")
-		few, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
-			api.Wanted{Topics: []string{"firings", "state"}, Sample: 4})
+		ref := api.Ref{Tenant: "default", Name: "g"}
+		few, err := b.e.Watch(t.Context(), ref, api.Wanted{Topics: []string{"firings", "state", "health"}, Sample: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer few.Close()
 		var last time.Time
 		var at int64
+		health := 0
 		for i := range 10_000 {
 			b.push("g", "a", fmt.Sprint(i))
+			if i%999 == 998 {
+				_, err := b.e.Pause(t.Context(), ref, "")
+				if _, again := b.e.Resume(t.Context(), ref, ""); err != nil || again != nil {
+					t.Fatal(err, again)
+				}
+			}
 			time.Sleep(time.Millisecond)
 			for f := few.TryNext(); f != nil; f = few.TryNext() {
-				if f.Type == "state" && f.Seq != at {
-					t.Fatalf("a state has the number %d, and it was told up to %d", f.Seq, at)
+				if f.Type != "firing" && f.Seq != at {
+					t.Fatalf("a %s has the number %d, and it was told up to %d", f.Type, f.Seq, at)
+				}
+				if f.Type == "health" {
+					health++
 				}
 				if at = f.Seq; f.Type == "firing" {
 					last = time.Now()
@@ -170,6 +180,9 @@ func TestSampleOfManyKinds(t *testing.T) {
 			if rest := time.Since(last); !last.IsZero() && rest > 1100*time.Millisecond {
 				t.Fatalf("nothing was told for %v", rest)
 			}
+		}
+		if health < 10 {
+			t.Errorf("%d changes of the health were told", health)
 		}
 	})
 }

@@ -249,7 +249,7 @@ func (f *faultyMirror) Run(ctx context.Context, _ []boundary.Position, out accum
 
 func (f *faultyMirror) Mirrors() bool { return true }
 
-func (f *faultyMirror) Durable([]boundary.Position) {
+func (f *faultyMirror) Durable(func() []boundary.Position) {
 	if f.broken.Load() {
 		panic("a bug in the reactor")
 	}

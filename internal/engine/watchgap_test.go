@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/watch"
 )
@@ -92,6 +94,53 @@ func TestM53WatcherKnowsWhereItBegins(t *testing.T) {
 		defer again.Close()
 		if f := again.TryNext(); f == nil || f.Type != "firing" || f.Epoch != 3 {
 			t.Errorf("what has come in between is %+v", f)
+		}
+	})
+}
+
+// TestM53WhoBeginsBeforeTheJournal: who begins to watch a journaled graph while epochs have run that the journal does
+// not have yet, which nobody is told of before, and loses the connection at once, is told of them when they come back.
+func TestM53WhoBeginsBeforeTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		faulty := checkpointtest.NewFaulty(memstore.New(), nil)
+		b := newBed(t, lasting{faulty}, &scripted{})
+		defer b.close()
+		b.apply(journaled, "g")
+		b.push("g", "a", "1")
+		begin := func(since string) *watch.Queue {
+			sub, err := b.e.Watch(t.Context(), api.Ref{Tenant: "default", Name: "g"},
+				api.Wanted{Topics: []string{"firings"}, Since: since})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sub.(*watch.Queue)
+		}
+		faulty.Script(checkpointtest.OpAppendJournal, checkpointtest.Fault{Wait: gate})
+		pushed := make(chan struct{})
+		go func() {
+			defer close(pushed)
+			if _, err := b.e.Push(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "a", []json.RawMessage{
+				[]byte("2"), []byte("3")}); err != nil {
+				t.Errorf("push: %v", err)
+			}
+		}()
+		synctest.Wait()
+		if s := b.summary("g"); s.Epoch != 3 {
+			t.Fatalf("the reactor waits for the journal: epoch %d", s.Epoch)
+		}
+		first := begin("")
+		at := first.Places()
+		first.Close()
+		close(gate)
+		<-pushed
+		synctest.Wait()
+		again := begin(at)
+		defer again.Close()
+		for epoch := int64(2); epoch <= 3; epoch++ {
+			if f := again.TryNext(); f == nil || f.Type != "firing" || f.Epoch != epoch {
+				t.Errorf("behind %s it is told %+v, and not of epoch %d", at, f, epoch)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,8 @@ var ofCriteria = []silence{
 				b.Until.After(time.Now().Add(time.Minute))
 		}},
 	{name: "debounce", doc: "accumulators: { a: {} }\nreactor: { debounce: 1h }\nnodes: { n: { expr: a } }" + drops,
-		do: pushed("a", "1"), code: "waits_for_timer", says: "waits for debounce", first: true},
+		do: pushed("a", "1"), code: "waits_for_timer", says: "waits for debounce", first: true,
+		has: func(b *api.Because) bool { return b.Until != nil && b.Until.Sub(time.Now()) > 59*time.Minute }},
 	{name: "every", doc: "accumulators: { a: {} }\nreactor: { every: 1h }\nnodes: { n: { expr: a } }" + drops,
 		do: func(b *bed) { time.Sleep(time.Second); b.push("g", "a", "1") }, code: "waits_for_timer",
 		says: "waits for every", first: true},
@@ -109,6 +111,13 @@ var ofEvents = []silence{
 		do: pushed("a", `{"t":946684700}`), code: "window_open", says: "goes by pushes, whose newest event is of " +
 			"1999-12-31T23:58:20Z",
 		first: true},
+	{name: "partition", doc: "accumulators: { a: { time: event.at, time_unit: s, window: { tumbling: 10s, " +
+		"aggregate: { n: count() } } } }\nnodes: { n: { expr: a } }" + drops,
+		kinds: &scripted{source: func(string) accumulator.Source { return sourceFunc(twoPartitions) }},
+		do:    func(*bed) {}, code: "window_open", first: true, says: "the first window ends at " +
+			"1970-01-01T00:01:50Z; the watermark is at 1970-01-01T00:01:43Z and goes by " +
+			"partition p0, whose newest event is of " +
+			"1970-01-01T00:01:43Z"},
 	{name: "conflated", doc: "accumulators: { a: {} }\nreactor: { rate_limit: 1h }\nnodes: { n: { expr: a } }" + drops,
 		do: func(b *bed) {
 			for _, e := range []string{"1", "2", "3"} {
@@ -125,7 +134,8 @@ var ofEvents = []silence{
 		says: "could hold no more: more than the 1 boundaries of max_waiting"},
 	{name: "rejected", doc: "accumulators: { a: { schema: { type: object, required: [x] } } }\nnodes: { n: { " +
 		"expr: a } }" + drops,
-		do: pushed("a", `{"y":1}`), code: "rejected", says: "input a has refused 1 event"},
+		do: pushed("a", `{"y":1}`), code: "rejected", says: "input a has refused 1 event, and told who " +
+			"pushed: 1 as against_schema"},
 }
 
 // ofAsking are those that depend on what is asked for.
@@ -197,6 +207,21 @@ var ofNodes = []silence{
 	{name: "skipped failure", doc: "accumulators: { a: { strategy: sequential } }\n" +
 		"nodes: { n: { expr: 1 / a, on_error: skip } }" + drops, do: pushed("a", "0"), code: "node_failed",
 		first: true},
+}
+
+// twoPartitions gives events of two partitions, of which p0 is behind.
+func twoPartitions(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
+	out.Health(accumulator.Live, "")
+	var batch []boundary.Event
+	for i, at := range []int{103, 104, 115} {
+		batch = append(batch, boundary.Event{Raw: fmt.Appendf(nil, `{"at":%d}`, at),
+			Pos: boundary.Position{Stream: fmt.Sprintf("p%d", min(i, 1)), Offset: int64(at)}})
+	}
+	if err := out.Emit(ctx, batch); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
 }
 
 func broken(context.Context, []boundary.Position, accumulator.Out) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/parser"
+	"github.com/graphd/graphd/internal/expression/elsewhere"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
 
@@ -53,9 +54,10 @@ func CompileAggregate(text string, inner, outer Scope, folds map[string]Fold) (a
 			}
 		}
 	}()
-	if inner.Stop != nil && inner.Stop() {
+	if inner.For.HasGone() {
 		return nil, errStopped
 	}
+	text = inner.For.tell(text, inner, outer)
 	src := bracketObjects(text)
 	config := newConfig(src.text, inner)
 	config.Functions = maps.Clone(config.Functions)
@@ -224,11 +226,11 @@ func foldOf(name string, folds map[string]Fold) string {
 	if meant != "" && alike(name, meant) {
 		return meant
 	}
-	if there := foldElsewhere(name); folds[there].Result != nil {
+	if there := elsewhere.Fold(name); folds[there].Result != nil {
 		return there
 	}
 	other := nearest(name, Functions())
-	if insteadOf(name) != "" || functionOf(name) != "" ||
+	if elsewhere.Instead(name) != "" || elsewhere.Function(name) != "" ||
 		meant != "" && other != "" && distance(name, other) < distance(name, meant) {
 		return ""
 	}

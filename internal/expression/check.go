@@ -51,7 +51,13 @@ func (e *Error) unknownField(m *ast.MemberNode) {
 		e.Text += "; there are " + strings.Join(fields, ", ")
 	}
 	e.Suggest = nearest(name, fields)
+	if of, ok := m.Node.(*ast.IdentifierNode); ok && of.Value == constants && e.Suggest == "" {
+		e.Text += fmt.Sprintf("; declare it at the top of the declaration: vars: { %.64s: … }", name)
+	}
 }
+
+// constants is the name of the object of a graph's constants.
+const constants = "vars"
 
 // operation says which kinds an operator met.
 func (e *Error) operation(where *finder) {

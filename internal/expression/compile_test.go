@@ -38,7 +38,7 @@ var compileErrors = []struct {
 	{`(1 + 2`, CodeSyntax, "$", ""},
 	{`threshold = 1`, CodeSyntax, "= 1", ""},
 	{`"é" + )`, CodeSyntax, ")", ""},
-	{`"unclosed`, CodeSyntax, "$", ""},
+	{`"unclosed`, CodeSyntax, `"`, ""},
 	{`1 2`, CodeSyntax, "2", ""},
 	{`a.`, CodeSyntax, "$", ""},
 	{`threshold ? 1`, CodeSyntax, "$", ""},

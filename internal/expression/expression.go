@@ -25,8 +25,8 @@ type Scope struct {
 	Arrives func(name int) bool
 	// Iteration allows iteration().
 	Iteration bool
-	// Stop, where it is not nil, says whether nobody waits for the result any more: then nothing is compiled.
-	Stop func() bool
+	// For is who has it compiled.
+	For *Caller
 	// Memory allows functions that remember what they were given before: ema, lag, dedupe …
 	Memory bool
 }
@@ -76,7 +76,7 @@ func CompileBool(text string, s Scope) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k := p.typ.Kind(); k != boundary.KindBool && k != boundary.KindAbsent {
+	if k := p.typ.Kind(); k != boundary.KindBool && k != boundary.KindAbsent && !s.For.asks(text) {
 		return nil, &Error{Code: CodeTypeMismatch, Text: "a condition must be bool, and this is " + k.String()}
 	}
 	if p.reckoned != "" {
@@ -86,7 +86,7 @@ func CompileBool(text string, s Scope) (*Program, error) {
 	return p, nil
 }
 
-// errStopped is for nobody: who says stop does not look at it.
+// errStopped is for nobody: who has gone does not look at it.
 var errStopped = &Error{Code: CodeSyntax, Text: "it was not compiled, for nobody waits for it"}
 
 func compile(text string, s Scope) (p *Program, err *Error) {
@@ -97,9 +97,10 @@ func compile(text string, s Scope) (p *Program, err *Error) {
 			p, err = nil, &Error{Code: CodeSyntax, Text: "the expression cannot be compiled; write it in a simpler way"}
 		}
 	}()
-	if s.Stop != nil && s.Stop() {
+	if s.For.HasGone() {
 		return nil, errStopped
 	}
+	text = s.For.tell(text, s)
 	src := bracketObjects(text)
 	tree, err := parse(src.text, newConfig(src.text, s))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/expr-lang/expr/parser/lexer"
 	"github.com/expr-lang/expr/types"
 
+	"github.com/graphd/graphd/internal/expression/elsewhere"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/rules"
 )
@@ -102,6 +103,9 @@ func syntaxError(text string, err error) *Error {
 		e.Text += "; write != for what is not equal"
 	case strings.Contains(fe.Message, "exceeds maximum allowed nodes"):
 		e.Code, e.Text = CodeTooLarge, "the expression has more than 10,000 parts; split it into several nodes"
+	case fe.Message == "literal not terminated":
+		at, quote := elsewhere.Unclosed(text)
+		e.Offset, e.Text = at, "the text that begins here has no end: close it with "+quote
 	case strings.HasPrefix(fe.Message, "bad number syntax") && spanAt(text, e.Offset) != "":
 		e.Text += "; a duration is written duration(\"" + spanAt(text, e.Offset) + "\")"
 	case strings.HasPrefix(fe.Message, "invalid integer literal"):
@@ -171,7 +175,7 @@ func plainTokens(message string) string {
 	if open := strings.IndexByte(rest, '('); open >= 0 && strings.HasSuffix(rest, ")") {
 		rest = rest[open+1 : len(rest)-1]
 	}
-	if instead := wordInstead(rest); instead != "" {
+	if instead := elsewhere.Word(rest); instead != "" {
 		return "unexpected " + rest + "; " + instead
 	}
 	return "unexpected " + rest

@@ -19,6 +19,17 @@ func fromSchema(schema any, depth int) Type {
 	if !ok || depth == 0 {
 		return Any()
 	}
+	t := kindFromSchema(s, depth)
+	values, _ := s["enum"].([]any)
+	for _, v := range values {
+		if word, is := v.(string); is {
+			t.words = append(t.words, word)
+		}
+	}
+	return t
+}
+
+func kindFromSchema(s map[string]any, depth int) Type {
 	kind, ok := s["type"].(string)
 	if !ok {
 		return Any()

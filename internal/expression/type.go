@@ -21,6 +21,7 @@ type Type struct {
 	keys   []Type        // of the parts of a table's key, where they are known
 	fields map[string]Type
 	open   bool // an object may have more fields than these
+	words  []string
 }
 
 // Any is the type of which nothing is known.
@@ -77,6 +78,9 @@ func (t Type) Kind() boundary.Kind { return t.kind }
 
 // IsAny reports whether nothing is known.
 func (t Type) IsAny() bool { return t.kind == boundary.KindAbsent }
+
+// Words are the texts that a schema lists as its values; they are told, and nothing is checked by them.
+func (t Type) Words() []string { return t.words }
 
 // Elem is the type of a list's elements or a table's rows; Any for everything else.
 func (t Type) Elem() Type {
@@ -176,6 +180,9 @@ func unify(a, b Type) Type {
 			fields[name] = f
 		}
 		return Type{kind: boundary.KindObject, fields: fields, open: a.open || b.open}
+	}
+	if !slices.Equal(a.words, b.words) {
+		a.words = nil
 	}
 	return a
 }

@@ -186,3 +186,25 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// What a schema lists is told of its values alone, and makes no other type.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	side := FromSchema(map[string]any{"type": "string", "enum": []any{"buy", "sell", nil, 1}})
+	kind := FromSchema(map[string]any{"enum": []any{"a"}})
+	text := Of(boundary.KindString)
+	if !side.Equal(text) || side.String() != "string" || !kind.IsAny() {
+		t.Errorf("%v and %v", side, kind)
+	}
+	for _, c := range []struct {
+		of   Type
+		want []string
+	}{
+		{side, []string{"buy", "sell"}}, {kind, []string{"a"}}, {Either(side, side), []string{"buy", "sell"}},
+		{Either(side, text), nil}, {Either(text, side), nil},
+	} {
+		if !slices.Equal(c.of.Words(), c.want) {
+			t.Errorf("%v has %v, want %v", c.of, c.of.Words(), c.want)
+		}
+	}
+}

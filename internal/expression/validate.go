@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/graphd/graphd/internal/expression/elsewhere"
 	"github.com/graphd/graphd/internal/expression/eval"
 	"github.com/graphd/graphd/internal/expression/library"
 	"github.com/graphd/graphd/internal/expression/pattern"
@@ -260,7 +261,7 @@ func (v *validator) unknownMethod(m *ast.MemberNode, name string) {
 		v.fail(m, CodeUnknownFunction, "", "values have no method %.64s; write %s(…)", name, f.Name)
 		return
 	}
-	if instead := insteadOf(name); instead != "" {
+	if instead := elsewhere.Instead(name); instead != "" {
 		v.fail(m, CodeUnknownFunction, "", "values have no method %.64s; %s", name, instead)
 		return
 	}
@@ -333,11 +334,11 @@ func (v *validator) function(n ast.Node, name string, args int) {
 	case f == nil && name == "timezone":
 		v.fail(n, CodeNotAllowed, "",
 			`timezone is not needed: name the zone where it matters, as in t.Hour("Europe/Paris")`)
-	case f == nil && insteadOf(name) != "":
-		v.fail(n, CodeUnknownFunction, "", "unknown function %.64s; %s", name, insteadOf(name))
+	case f == nil && elsewhere.Instead(name) != "":
+		v.fail(n, CodeUnknownFunction, "", "unknown function %.64s; %s", name, elsewhere.Instead(name))
 	case f == nil:
-		v.fail(n, CodeUnknownFunction, cmp.Or(functionOf(name), nearest(name, Functions())), "unknown function %.64s",
-			name)
+		v.fail(n, CodeUnknownFunction, cmp.Or(elsewhere.Function(name), nearest(name, Functions())),
+			"unknown function %.64s", name)
 	case f.Clock && !v.scope.Clock, f.Rand && !v.scope.Rand:
 		v.fail(n, CodeNotAllowed, "", "%s() is not allowed here: the result must depend on the values alone", name)
 	case f.OfEpoch && !v.scope.Epoch:

@@ -70,9 +70,7 @@ func (p *process) push(graph string, from, n int) {
 
 func apply(t *testing.T, p *process, name, doc string) {
 	t.Helper()
-	if err := p.do("PUT", "/v1/graphs/"+name, doc, nil); err != nil {
-		t.Fatalf("%v\n%s", err, p.log)
-	}
+	p.changes("PUT", "/v1/graphs/"+name, doc)
 }
 
 // The store's disk is full: the graph goes on firing and is degraded, and says why; commands
@@ -87,9 +85,7 @@ func TestFullDiskUnderTheStore(t *testing.T) {
 		`"nodes":{"n":{"expr":"len(a)"},"last":{"expr":"a[len(a) - 1].n"}},"outputs":{"o":{"from":"n",`+
 		`"sink":{"drop":{}}}},"durability":{"interval":"100ms"},"history":{"keep":50}}`)
 	p.push("kept", 0, 100)
-	if err := p.do("POST", "/v1/graphs/kept/checkpoint", "", nil); err != nil {
-		t.Fatal(err)
-	}
+	p.changes("POST", "/v1/graphs/kept/checkpoint", "")
 	disk.fill()
 	next := 100
 	p.until("the graph is degraded", stuck, func() bool {

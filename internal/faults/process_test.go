@@ -170,6 +170,19 @@ func (p *process) stop() error {
 	return err
 }
 
+// changes has a change made. A store that writes 50 MB beside others lets it wait for longer than a change waits for
+// its place in the audit: nothing was changed then, and it is asked for again, as its refusal says.
+func (p *process) changes(method, path, body string) {
+	p.t.Helper()
+	p.until(method+" "+path, stuck, func() bool {
+		err := p.do(method, path, body, nil)
+		if err != nil && !strings.Contains(err.Error(), "audit_unwritable") {
+			p.t.Fatalf("%v\n%s", err, p.log)
+		}
+		return err == nil
+	})
+}
+
 func (p *process) do(method, path, body string, out any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()

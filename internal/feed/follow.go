@@ -59,8 +59,8 @@ const (
 func (f *follower) Mirrors() bool { return true }
 
 // Durable implements [accumulator.Mirror].
-func (f *follower) Durable(positions []boundary.Position) {
-	for _, p := range positions {
+func (f *follower) Durable(at func() []boundary.Position) {
+	for _, p := range at() {
 		f.k.acknowledge(f.to, p)
 	}
 }

@@ -147,13 +147,14 @@ func TestM29KeptUntilDurable(t *testing.T) {
 		b := links.Follow(up, "o", third, nil).(*follower)
 		go deliver()
 		waits("nobody has it")
-		b.Durable([]boundary.Position{{Stream: stream(one), Offset: 2}})
+		b.Durable(sourcetest.At(boundary.Position{Stream: stream(one), Offset: 2}))
 		waits("one has a part")
-		b.Durable([]boundary.Position{{Stream: stream(one), Offset: 3}})
+		b.Durable(sourcetest.At(boundary.Position{Stream: stream(one), Offset: 3}))
 		waits("one of two has it")
-		a.Durable([]boundary.Position{{Stream: stream(two), Offset: 9}})
+		a.Durable(sourcetest.At(boundary.Position{Stream: stream(two), Offset: 9}))
 		waits("one has what another instance has put out")
-		a.Durable([]boundary.Position{{Stream: stream(two), Offset: 9}, {Stream: stream(one), Offset: 3}})
+		a.Durable(sourcetest.At(boundary.Position{Stream: stream(two), Offset: 9},
+			boundary.Position{Stream: stream(one), Offset: 3}))
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +207,7 @@ func TestM46WhoComesOnIsWaitedFor(t *testing.T) {
 		a := links.Follow(up, "o", End{down, "a"}, nil).(*follower)
 		for n := int64(1); n <= 4; n++ {
 			time.Sleep(holdPatience - time.Second)
-			a.Durable([]boundary.Position{{Stream: stream(one), Offset: n}})
+			a.Durable(sourcetest.At(boundary.Position{Stream: stream(one), Offset: n}))
 		}
 		synctest.Wait()
 		select {

@@ -43,11 +43,11 @@ func (c *compiler) checkSource(s *source, scope *names) {
 	s.program = program
 }
 
-// checkResult asks for the type of a node's value, unless all its terms are wrong.
+// checkResult asks for the type of a node's value, unless its declaration or all its terms are wrong.
 func (c *compiler) checkResult(u *unit) {
 	right := func(p *expression.Program) bool { return p != nil }
 	programs := u.programs()
-	if u.kind != nil && (len(programs) == 0 || slices.ContainsFunc(programs, right)) {
+	if u.kind != nil && !c.g.Unsure[u.decl.Name] && (len(programs) == 0 || slices.ContainsFunc(programs, right)) {
 		u.typ = u.kind.Result(u.decl.Config, programs)
 	}
 }
@@ -101,7 +101,7 @@ func (c *compiler) checkGuard(g *guardSource, order []int) {
 	}
 	all := c.typedNames(order).all
 	position := positions(order)
-	scope := expression.Scope{Clock: true, Epoch: true, Stop: c.stop}
+	scope := expression.Scope{Clock: true, Epoch: true, For: c.caller}
 	scope.Arrives = func(name int) bool { return g.names[name] < len(c.inputs) }
 	for k, i := range g.names {
 		if n := i - len(c.inputs); n >= 0 && n < len(c.units) {

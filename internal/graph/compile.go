@@ -36,12 +36,13 @@ const (
 //
 // Equal declarations give plans that are equal to the byte in their JSON.
 func Compile(g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diagnostics) {
-	return CompileUntil(nil, g, inputs, kinds)
+	return CompileFor(nil, g, inputs, kinds)
 }
 
-// CompileUntil is Compile until stop says so, as that of an [expression.Scope].
-func CompileUntil(stop func() bool, g *spec.Graph, inputs []Input, kinds []kind.Node) (*Plan, spec.Diagnostics) {
-	c := &compiler{g: g, inputs: inputs, kinds: kinds, stop: stop}
+// CompileFor is Compile for a caller, who may go, or ask.
+func CompileFor(caller *expression.Caller, g *spec.Graph, inputs []Input, kinds []kind.Node) (
+	*Plan, spec.Diagnostics) {
+	c := &compiler{g: g, inputs: inputs, kinds: kinds, caller: caller}
 	if c.declare(); len(c.diagnostics) > 0 {
 		return nil, c.diagnostics // with ambiguous names nothing further can be said
 	}
@@ -76,7 +77,7 @@ type compiler struct {
 	g           *spec.Graph
 	inputs      []Input
 	kinds       []kind.Node
-	stop        func() bool
+	caller      *expression.Caller
 	units       []unit         // by declaration
 	rings       []*ring        // by declaration
 	index       map[string]int // name to index by declaration

@@ -18,7 +18,7 @@ type names struct {
 	arriving int
 	memory   bool // functions with memory are allowed
 	iterates bool // iteration() is allowed
-	stop     func() bool
+	caller   *expression.Caller
 	known    int // of all, those that are read by name: behind them are the delayed ones
 	// late are the places of the names that the expression at hand reads as of the last kept epoch.
 	late map[string]int
@@ -30,7 +30,7 @@ type names struct {
 
 func (c *compiler) newNames(all []expression.Name, arriving int) *names {
 	n := &names{all: all, index: make(map[string]int, len(all)), narrow: make([]expression.Name, len(all)),
-		known: len(all), arriving: arriving, memory: true, stop: c.stop}
+		known: len(all), arriving: arriving, memory: true, caller: c.caller}
 	for i, name := range all {
 		n.index[name.Name] = i
 	}
@@ -53,12 +53,13 @@ func (n *names) compile(text string, as func(string, expression.Scope) (*express
 		}
 	}
 	scope := expression.Scope{Names: n.narrow, Clock: true, Memory: n.memory, Epoch: true, Arrives: n.arrives,
-		Iteration: n.iterates, Stop: n.stop}
+		Iteration: n.iterates, For: n.caller}
 	program, err := as(text, scope)
 	for _, i := range used {
 		n.narrow[i] = expression.Name{}
 	}
-	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName {
+	if e, ok := errors.AsType[*expression.Error](err); ok && e.Code == expression.CodeUnknownName ||
+		strings.Contains(text, expression.Cursor) {
 		scope.Names = n.all[:n.known]
 		return as(text, scope)
 	}

@@ -54,7 +54,7 @@ func (c *compiler) findReach() {
 		}
 	}
 	for _, part := range order.Parts(under) {
-		if c.stop != nil && c.stop() {
+		if c.caller.HasGone() {
 			return // nobody asks for the plan any more
 		}
 		reach := slices.Clone(c.units[part[0]].inputs) // that of all in the part: they come of each other

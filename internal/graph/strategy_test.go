@@ -103,7 +103,7 @@ func TestReachIsFoundInOneGo(t *testing.T) { // alone, for it counts what is all
 			}
 		}
 		asked := 0
-		c.stop = func() bool { asked++; return asked == 3 }
+		c.caller = &expression.Caller{Gone: func() bool { asked++; return asked == 3 }}
 		if c.findReach(); asked != 3 {
 			t.Errorf("%s: it was asked %d times whether to go on", name, asked)
 		}

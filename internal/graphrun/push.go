@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/graphrun/told/called"
 	"github.com/graphd/graphd/internal/reactor"
 )
 
@@ -196,22 +197,17 @@ func (g *Graph) pausedReason() *api.Reason {
 	return nil
 }
 
-// heldUp is why a queue stays full: an output that has no room, or what the graph's health says; nil when neither does.
+// heldUp is why a push is not taken: an output without room, what the graph's health says, or calls before it, if any.
 func (g *Graph) heldUp(ctx context.Context) *api.Reason {
 	sum := g.Summary(ctx)
 	for _, s := range g.shards {
-		r := s.Run()
-		if r == nil {
-			continue
-		}
-		held := r.Reactor.View().Held
-		for i := range sum.Outputs {
-			if w := r.Writer(i); w != nil && int64(w.Free()) <= held[i] {
+		if r := s.Run(); r != nil {
+			if i := r.Crowded(); i >= 0 {
 				return told.HoldsUp(&sum.Outputs[i])
 			}
 		}
 	}
-	return sum.HealthReason
+	return cmp.Or(sum.HealthReason, called.Awaited(&sum))
 }
 
 // timeToEnter is the part of a push's time in which its events must be let in, so that a journaled

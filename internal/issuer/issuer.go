@@ -130,8 +130,10 @@ func (i *Issuer) Whose(ctx context.Context, text string) (who access.Identity, e
 	if !Form(text) {
 		return who, ErrInvalid
 	}
-	if i.known() == nil && (!i.ask(ctx) || i.known() == nil) {
-		return who, ErrUnknown
+	if i.known() == nil {
+		if i.ask(ctx); i.known() == nil {
+			return who, ErrUnknown
+		}
 	}
 	token, err := i.verifier.Verify(ctx, text)
 	switch {

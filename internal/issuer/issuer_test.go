@@ -243,3 +243,31 @@ func TestNew(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysThatComeMeanwhile: who looks for keys just before they come, and may not have them asked for just after, has
+// them all the same.
+func TestKeysThatComeMeanwhile(t *testing.T) {
+	at := issuertest.Start(t)
+	had := believe(t, at, &clock{}, "role=viewer=viewer@acme")
+	text := at.Token(t, map[string]any{"role": "viewer"})
+	if _, err := had.Whose(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	var i *Issuer
+	comes := func() time.Time { // the clock is looked at between the two
+		i.keys.CompareAndSwap(nil, had.keys.Load())
+		return time.Now()
+	}
+	guard, err := outbound.New(outbound.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i, err = New(Config{URL: at.URL, Audience: issuertest.Audience, Grants: []string{"role=viewer=viewer@acme"},
+		Now: comes, Guard: guard.Operators(), Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	i.asked = time.Now()
+	if _, err := i.Whose(t.Context(), text); err != nil {
+		t.Error(err)
+	}
+}

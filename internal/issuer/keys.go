@@ -69,9 +69,10 @@ func (i *Issuer) candidates(ctx context.Context, id, algorithm string) ([]jose.J
 				return fit, nil
 			}
 		}
-		if again || !i.ask(ctx) {
+		if again {
 			return nil, errors.New("the issuer has no such key")
 		}
+		i.ask(ctx)
 	}
 }
 
@@ -84,13 +85,14 @@ func (i *Issuer) known() *keys {
 	return k
 }
 
-// ask has Run ask the issuer and waits for what comes of it; false says that it was asked just now.
-func (i *Issuer) ask(ctx context.Context) bool {
+// ask has Run ask the issuer, if it has not just now, and waits for what comes of it. Whatever was not known before is
+// to be looked for again afterwards, also where nothing was asked: it may have come in between.
+func (i *Issuer) ask(ctx context.Context) {
 	i.mu.Lock()
 	round, asking := i.round, i.asking
 	i.mu.Unlock()
 	if !asking && !i.due() {
-		return false
+		return
 	}
 	select {
 	case i.poke <- struct{}{}:
@@ -100,11 +102,9 @@ func (i *Issuer) ask(ctx context.Context) bool {
 	defer wait.Stop()
 	select {
 	case <-round:
-		return true
 	case <-wait.C:
 	case <-ctx.Done():
 	}
-	return false
 }
 
 // due says whether the issuer may be asked.

@@ -176,7 +176,8 @@ func (i *Issuer) Begin(ctx context.Context, tenant string) (at, kept string, err
 // flow is the code flow, with what the issuer has last said of it.
 func (i *Issuer) flow(ctx context.Context) (*oauth2.Config, error) {
 	ends := i.ends.Load()
-	if ends == nil && i.ask(ctx) {
+	if ends == nil {
+		i.ask(ctx)
 		ends = i.ends.Load()
 	}
 	if ends == nil {

@@ -42,6 +42,7 @@ func (r *runner) count() {
 		for i := range r.cfg.Inputs {
 			books, late := shard.Books(all, i, r.cfg.Unit.Shared(i))
 			r.countInput(i, &books, &late)
+			r.tellLeft(i, books.Queued, shard.Open(all, i), nil)
 		}
 		return
 	}
@@ -59,6 +60,7 @@ func (r *runner) count() {
 			late = l
 		}
 		r.countInput(i, &v.Inputs[i].Books, &late)
+		r.tellLeft(i, v.Inputs[i].Books.Queued, shard.LeftOf(r.g, i), v.WaitingFor)
 	}
 }
 
@@ -68,7 +70,7 @@ func (r *runner) countEpochs(v *reactor.View) {
 	}
 }
 
-// countInput tells the books of one input, with the events that were dropped there as late, if any.
+// countInput tells the books of one input, and how many of them were dropped there as late, if any.
 func (r *runner) countInput(i int, b *reactor.Books, late *accumulator.Lateness) {
 	name := r.cfg.Unit.Spec.Accumulators[i].Name
 	in := Input{
@@ -77,7 +79,7 @@ func (r *runner) countInput(i int, b *reactor.Books, late *accumulator.Lateness)
 	}
 	r.stats.DeadLetters += b.DeadLettered
 	if late.Events > 0 {
-		in.Filtered, in.Late = b.Filtered-late.Events, late.Events
+		in.Late = late.Events
 		r.stats.LateDropped += late.Events
 		r.stats.Late += tellLate(name, late) + "\n"
 	}

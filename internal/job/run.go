@@ -82,6 +82,10 @@ type Stats struct {
 	// MadeUpTime are the reactor's words and the windows that went by made-up times, an event a millisecond: no input
 	// says when its events happened.
 	MadeUpTime []string `json:"made_up_time,omitempty"`
+	// Left tells, a line for each input, which events have come to nothing because the run ended before them, and what
+	// to do. Overdue is how many of them time should have completed.
+	Left    string `json:"left,omitempty"`
+	Overdue int64  `json:"overdue,omitempty"`
 	// Inputs are the books of every input, in declaration order.
 	Inputs []Input `json:"inputs"`
 }

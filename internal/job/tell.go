@@ -7,13 +7,14 @@ import (
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
-// Input is the books of one input at the end of a run (M42): received is the sum of the
-// others. Queued is what was left in windows, batches and queues.
+// Input is the books of one input at the end of a run (M42), which balance as those of a daemon
+// do: received = filtered + conflated + rejected + dead_lettered + consumed + queued. Queued is what
+// was left in windows, batches and queues.
 type Input struct {
 	Name     string `json:"-"`
 	Received int64  `json:"received"`
-	// Filtered is without the late events, which are counted apart.
-	Filtered     int64 `json:"filtered"`
+	Filtered int64  `json:"filtered"`
+	// Late are those of the filtered events that were dropped as too late.
 	Late         int64 `json:"late"`
 	Conflated    int64 `json:"conflated"`
 	Rejected     int64 `json:"rejected"`

@@ -20,6 +20,8 @@ type Caller interface {
 	Answered(a *Answer) (boundary.Value, error)
 	// Concurrency is how many calls of the node may be on their way at once.
 	Concurrency() int
+	// Safe reports whether being asked changes nothing at who is asked, so that more may be asked than is needed.
+	Safe() bool
 	// Open makes the client of the node's calls, which dials through guard; nil is the one of the kind. It connects
 	// to nothing.
 	Open(guard *outbound.Guard) Client
@@ -39,11 +41,18 @@ type Client interface {
 type Request struct {
 	URL  string
 	Body []byte
-	// Cached says that an answer to the same CacheKey may do.
-	Cached   bool
-	CacheKey string
+	// Keep says whether the answer is remembered, for whoever asks with the same key.
+	Keep Keep
 	// At is the epoch's engine time.
 	At time.Time
+}
+
+// Keep says that an answer is remembered by a key, for so long of engine time and as one of so many. The zero Keep
+// says that none is.
+type Keep struct {
+	Key string
+	TTL time.Duration
+	Max int
 }
 
 // ID tells requests of a node apart.
@@ -70,9 +79,8 @@ type Answer struct {
 
 // Told is what an operator sees of the calls of a node.
 type Told struct {
-	// Calls were answered or given up, Failed of them given up; Retries are tries after the first, and Cached are
-	// answers that were remembered.
-	Calls, Failed, Retries, Cached int64
+	// Calls were answered or given up, Failed of them given up; Retries are tries after the first.
+	Calls, Failed, Retries int64
 	// Seconds is how long all tries took together.
 	Seconds float64
 	// Open says that the breaker has calls fail at once, Trouble what the last one that was made failed with; "" for
@@ -83,7 +91,9 @@ type Told struct {
 	// Retrying is how many calls are on their way of which a try has.
 	Row, Retrying int
 	// Out is how many calls are on their way, Waiting how many wait for one of them to end; WaitedFor is since when
-	// the next epoch waits for one, zero while it does not. They are of who makes the calls.
+	// the next epoch waits for one, zero while it does not; Cached are answers that were remembered. They are of who
+	// makes the calls.
 	Out, Waiting int
 	WaitedFor    time.Time
+	Cached       int64
 }

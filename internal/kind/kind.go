@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec"
 	"github.com/graphd/graphd/internal/spec/decode"
@@ -53,6 +54,8 @@ type Place struct {
 	// Late is set once something of the declaration has not come to an end in time: what may be as slow is not waited
 	// for any more while it is read. nil: nobody keeps count.
 	Late *bool
+	// For is who has it compiled.
+	For *expression.Caller
 }
 
 // FromNetwork reports whether the declaration came over the network, and is not the operator's.

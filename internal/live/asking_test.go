@@ -20,6 +20,7 @@ import (
 	"github.com/graphd/graphd/internal/dal/memory"
 	"github.com/graphd/graphd/internal/live/calls"
 	"github.com/graphd/graphd/internal/live/delivery"
+	"github.com/graphd/graphd/internal/live/flow"
 	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -223,5 +224,18 @@ func TestM25WhatAnEpochWaitsForIsTold(t *testing.T) {
 	a.turns()
 	if c := a.View().Calls()["n"]; c.Out != 1 || !c.WaitedFor.IsZero() || a.desk.Waits() || a.desk.Holds() {
 		t.Errorf("in a pause %+v", c)
+	}
+}
+
+// M43: after a crash nothing is foreseen: what may be tried is counted, and what waits for its turn is behind that.
+func TestM43NothingIsForeseenWhileCareIsTaken(t *testing.T) {
+	t.Parallel()
+	a := newAsker(t, "1m", hangs)
+	a.flow = &flow.Flow{}
+	if !a.care.on || a.foresees() != nil {
+		t.Error("after a crash something is foreseen")
+	}
+	if a.care.on = false; a.foresees() == nil {
+		t.Error("and nothing when care is over")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/live/calls"
 )
 
 const (
@@ -141,6 +142,15 @@ func (r *Reactor) scouts() int {
 		return 0
 	}
 	return int(c.left)
+}
+
+// foresees tells what events will call for that wait for their turn; nil for none, as after a crash: they are behind
+// all that may be tried.
+func (r *Reactor) foresees() calls.Foresee {
+	if r.flow == nil || r.care.on {
+		return nil
+	}
+	return r.flow.Foresee
 }
 
 // turnToTry takes the process's one place for a first epoch, or says that it is taken.

@@ -274,7 +274,7 @@ func (r *Reactor) turn(now time.Time) (busy bool, err error) {
 	r.rests = r.Meter.Rests()
 	fired, free := r.fire(now)
 	r.free = free
-	busy = r.desk.Look(r.scouts(), fireWithin) || busy || fired
+	busy = r.desk.Look(r.scouts(), fireWithin, r.foresees()) || busy || fired
 	r.lookForFull(now)
 	r.stepped(fired, free && !r.desk.Holds())
 	if r.disowned() {

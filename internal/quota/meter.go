@@ -93,6 +93,16 @@ func (m *Meter) Slowed() (by []Slow) {
 	return by
 }
 
+// Waits says that something holds the graph back, or has a moment ago, for however short.
+func (m *Meter) Waits(why Cause) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting != nil && time.Since(m.waiting[why].until) <= slowedGap
+}
+
 // Cost is what a graph has cost.
 type Cost struct {
 	// Busy is how long its reactor was at work, and the workers of its pools, each for itself.

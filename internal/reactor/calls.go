@@ -27,17 +27,17 @@ type Ask = answers.Ask
 // calls are the questions and answers of epochs that have not run. nil in a graph that calls nobody.
 type calls struct {
 	book answers.Book
-	// Of the epoch at hand: its key and now(), whether that is of a try before, the answers that it has used, what is
-	// known of it, nil for nothing, and whether an answer to it has come too late.
-	key        boundary.Key
-	at         time.Time
-	past, late bool
-	used       []answers.Reply
-	hand       *answers.Epoch
-	command    *answers.Epoch // the commanded epoch that is tried now; nil for none
-	missed     bool           // the last Fire has
-	first      *answers.Epoch // whose try that was, or one before it; nil when it has missed nothing
-	since      int64          // Mono, when that was first tried as the next to fire
+	// Of the epoch at hand: how it is answered, its key and now(), and whether that is of a try before.
+	answers.Try
+	key     boundary.Key
+	at      time.Time
+	past    bool
+	command *answers.Epoch // the commanded epoch that is tried now; nil for none
+	missed  bool           // the last Fire has
+	first   *answers.Epoch // whose try that was, or one before it; nil when it has missed nothing
+	since   int64          // Mono, when that was first tried as the next to fire
+	line    answers.Line   // the epochs that come next, as [Core.Ahead] has gone through them
+	trust   answers.Trust  // in what is foreseen; see [Core.Foresee]
 }
 
 // commanded says of a cause that somebody waits for the epoch.
@@ -71,50 +71,40 @@ func (c *Core) consult(cause Cause) {
 	if s == nil {
 		return
 	}
-	s.hand = s.book.Next(c.cell.key)
+	hand := s.book.Next(c.cell.key)
 	if commanded(cause) && c.journal.replay == nil {
-		s.hand = s.command
+		hand = s.command
 	}
-	if s.past = s.hand != nil && !s.hand.At.IsZero(); s.past {
-		c.ep.Now = s.hand.At
+	if s.past = hand != nil && !hand.At.IsZero(); s.past {
+		c.ep.Now = hand.At
 	}
-	s.key, s.at, s.late, s.used = c.cell.key, c.ep.Now, false, s.used[:0]
-	c.ep.Answer = func(node int, r *kind.Request) (*kind.Answer, bool) {
-		switch {
-		case s.late:
-		case c.cfg.Answer != nil:
-			answer, inTime := c.cfg.Answer(node, r)
-			s.late = !inTime
-			return &answer, inTime
-		case s.hand != nil:
-			if has := s.hand.Find(node, r.ID()); has != nil {
-				s.used = append(s.used, *has)
-				return has.Answer, true
-			}
-		}
-		return nil, false
-	}
+	s.key, s.at = c.cell.key, c.ep.Now
+	s.Begin(hand, c.journal.replay != nil)
+	c.ep.Answer = s.Answer
 }
 
 // missing notes what the try of an epoch has asked for and is not there, if anything.
 func (c *Core) missing(cause Cause) bool {
 	s, wants := c.calls, c.res.Wants()
+	if s.Epoch != nil && s.Epoch.Aside {
+		c.judge(s.Epoch, wants)
+	}
 	if len(wants) == 0 {
-		if s.hand != nil {
-			s.hand.Asked = nil
+		if s.Epoch != nil {
+			s.Epoch.Asked = nil
 		}
 		return false
 	}
-	s.used = s.used[:0]
+	s.Used = s.Used[:0]
 	switch {
 	case !commanded(cause) || c.journal.replay != nil:
-		s.hand = s.book.Open(s.key, s.first)
-	case s.hand != nil:
-		s.book.Command(s.hand, s.key)
+		s.Epoch = s.book.Open(s.key, s.first)
+	case s.Epoch != nil:
+		s.book.Command(s.Epoch, s.key)
 	default:
 		return true // who commands it does not say how it would be answered
 	}
-	e := s.hand
+	e := s.Epoch
 	e.Asked = make([]Ask, len(wants))
 	for i := range wants {
 		e.Asked[i] = Ask{Key: s.key, Node: wants[i].Node, ID: wants[i].Request.ID(), Request: wants[i].Request}
@@ -152,18 +142,20 @@ func (c *Core) tried() *answers.Epoch {
 // command has time of its own.
 func (c *Core) postpone(cause Cause) bool {
 	if !c.missing(cause) {
+		c.remember()
 		return false
 	}
 	s := c.calls
 	if !commanded(cause) {
-		if s.missed = true; s.first != s.hand {
-			s.first, s.since = s.hand, c.mono()
+		if s.missed = true; s.first != s.Epoch {
+			s.first, s.since = s.Epoch, c.mono()
 		}
 	}
-	if s.late || !commanded(cause) && c.patience() <= 0 {
+	if s.Late || !commanded(cause) && c.patience() <= 0 {
 		s.missed = false
 		c.ep.Interrupt = func() error { return graph.ErrEpochTimeout }
 		c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
+		c.remember()
 		return false
 	}
 	c.epoch--
@@ -172,14 +164,33 @@ func (c *Core) postpone(cause Cause) bool {
 	return true
 }
 
+// remember ends what the epoch at hand looked up. One that is run aside leaves no trace but its outputs.
+func (c *Core) remember() {
+	if !c.ep.Aside {
+		c.calls.Memory.End()
+	}
+}
+
+// Remembered is how many answers of a node were remembered ones.
+func (c *Core) Remembered(node int) int64 { return c.calls.Memory.Hits(node) }
+
 // answered forgets what was known for the next epoch of a key: it has ended, or will not come.
 func (c *Core) answered(key boundary.Key) {
-	if s := c.calls; s != nil {
-		if s.first != nil && s.first == s.book.Next(key) { // another key's epoch goes on waiting
-			c.waitAnew()
-		}
-		s.book.Forget(key)
+	s := c.calls
+	if s == nil {
+		return
 	}
+	e := s.book.Next(key)
+	if e == nil {
+		return
+	}
+	if s.first == e { // another key's epoch goes on waiting
+		c.waitAnew()
+	}
+	if e.Aside && len(e.Asked)+len(e.Replies) > 0 { // it does not come as it was foreseen
+		s.trust.Judge(false)
+	}
+	s.book.Forget(key)
 }
 
 // waitAnew ends the wait of the epoch that is next. What has been asked for is still answered; while the graph may not
@@ -260,25 +271,33 @@ func (c *Core) Ahead(most int, within time.Duration) (asks []Ask, more bool) {
 			return nil, false
 		}
 	}
-	cell, began, scouted := c.cell, c.mono(), false
+	c.calls.line = answers.Line{Memory: &c.calls.Memory}
+	cell, began, scouted, line := c.cell, c.mono(), false, &c.calls.line
 	for n, e := range next {
-		if a := c.calls.book.Next(e.k.key); a != nil && a.Known {
-			continue
+		known := c.calls.book.Next(e.k.key)
+		fresh := line.Stale(known) || known.Aside
+		if fresh {
+			if more = scouted && c.mono()-began >= int64(within); more {
+				break
+			}
+			c.cell, scouted = e.k, true
+			c.scout(int64(n))
 		}
-		if more = scouted && c.mono()-began >= int64(within); more {
-			break
-		}
-		c.cell, scouted = e.k, true
-		asks = append(asks, c.scout(int64(n))...)
+		asks = line.Next(asks, c.calls.book.Next(e.k.key), fresh)
 	}
 	c.cell = cell
 	return asks, more
 }
 
-// scout tries the epoch of the key at hand aside, behind so many others, and answers what it asks for.
-func (c *Core) scout(behind int64) (asks []Ask) {
+// scout tries the epoch of the key at hand aside, behind so many others, to learn what it asks for.
+func (c *Core) scout(behind int64) {
 	cause := c.readiness(c.cell).cause
 	c.fillCut(cause)
+	c.aside(cause, behind)
+}
+
+// aside tries the epoch of the cut aside, behind so many others.
+func (c *Core) aside(cause Cause, behind int64) *answers.Epoch {
 	c.snapshot()
 	c.prepare(c.epoch+1+behind, cause)
 	c.ep.Aside = true
@@ -288,14 +307,13 @@ func (c *Core) scout(behind int64) (asks []Ask) {
 	}
 	if holds {
 		c.cfg.Plan.Run(&c.cell.nodes, &c.ep, &c.res)
-		if c.missing(cause) {
-			asks = c.calls.hand.Asked
-		}
+		c.missing(cause)
 	}
-	c.calls.book.Open(c.cell.key, c.calls.first).Known = true
-	c.calls.used = c.calls.used[:0]
+	e := c.calls.book.Open(c.cell.key, c.calls.first)
+	e.Known, e.Aside = true, false
+	c.calls.Used = c.calls.Used[:0]
 	c.cut.reset()
-	return asks
+	return e
 }
 
 // first are the first entries of a heap, in order.
@@ -328,13 +346,13 @@ func (c *Core) logAnswers() {
 	if s == nil {
 		return
 	}
-	if s.past && (len(s.used) == 0 || s.hand.Kind != answers.Called) {
-		c.logAnswer("", &answers.Reply{Answer: &kind.Answer{Code: string(s.hand.Kind)}})
+	if s.past && (len(s.Used) == 0 || s.Epoch.Kind != answers.Called) {
+		c.logAnswer("", &answers.Reply{Answer: &kind.Answer{Code: string(s.Epoch.Kind)}})
 	}
-	for i := range s.used {
-		c.logAnswer(c.cfg.Plan.Nodes()[s.used[i].Node].Name, &s.used[i])
+	for i := range s.Used {
+		c.logAnswer(c.cfg.Plan.Nodes()[s.Used[i].Node].Name, &s.Used[i])
 	}
-	s.used = s.used[:0]
+	s.Used = s.Used[:0]
 }
 
 func (c *Core) logAnswer(node string, r *answers.Reply) {

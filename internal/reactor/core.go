@@ -14,6 +14,7 @@ import (
 	"github.com/graphd/graphd/internal/expression"
 	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
+	"github.com/graphd/graphd/internal/reactor/answers"
 	"github.com/graphd/graphd/internal/reactor/form"
 	"github.com/graphd/graphd/internal/reactor/pace"
 	"github.com/graphd/graphd/internal/refused"
@@ -299,7 +300,7 @@ func NewCore(cfg Config) *Core {
 	c.changes.init(len(cfg.Inputs), len(cfg.Plan.Cells()))
 	c.guardNeeds = cfg.Plan.GuardNeeds()
 	if cfg.Plan.Calls() {
-		c.calls = &calls{}
+		c.calls = &calls{Try: answers.Try{Callers: cfg.Plan.Callers(), Source: cfg.Answer}, trust: answers.MostTrust}
 	}
 	c.layOut()
 	c.cut.init(len(cfg.Inputs))

@@ -333,6 +333,9 @@ func TestM28FailedCommitIsMergedBack(t *testing.T) {
 	r.push("a", 1, 2)
 	r.c.keepDeadLetter(checkpoint.DeadLetter{Accumulator: "a", Code: "x"})
 	lost := r.c.Seal(r.now)
+	if n := r.c.Look().DeadLetters; n != 1 {
+		t.Errorf("%d letters are told that are not in the store yet, want the one that is on its way", n)
+	}
 	r.push("b", 1)
 	r.want(r.fire(), "out=[1,1]@1 out=[2,1]@2")
 	r.c.Sealed(lost, fmt.Errorf("disk full"))

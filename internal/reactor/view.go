@@ -72,11 +72,15 @@ type InputView struct {
 	Books       Books
 	Positions   []boundary.Position
 	LastEventAt time.Time
-	Reasons     map[string]int64     // dead-lettered events, by code
-	Stopped     *Stopped             // nil when it goes on
-	Keys        *FoldKeys            // nil unless it folds by key, and until it has said so since the start
-	History     *accumulator.History // nil unless it keeps what it was
+	Reasons     map[string]int64       // dead-lettered events, by code
+	Stopped     *Stopped               // nil when it goes on
+	Keys        *FoldKeys              // nil unless it folds by key, and until it has said so since the start
+	History     *accumulator.History   // nil unless it keeps what it was
+	Timed       *accumulator.Watermark // nil unless it goes by the time of events, and before the first
 }
+
+// mostPartitions are in a view: one that holds the others back is the first.
+const mostPartitions = 64
 
 // FoldKeys is how many keys an accumulator has a state for and may have, and how many it has evicted in all.
 type FoldKeys struct {
@@ -92,7 +96,7 @@ func (c *Core) Look() View {
 		Epoch: c.epoch, Frames: c.frames, LastFired: c.lastFired,
 		Inputs: make([]InputView, len(c.accs)), Emitted: append([]int64(nil), c.emitted...),
 		Filtered:    append([]int64(nil), c.filtered...),
-		DeadLetters: len(c.deadLetters),
+		DeadLetters: c.DeadLettersPending(),
 	}
 	if c.work != nil {
 		stats := c.stats
@@ -134,6 +138,9 @@ func (c *Core) Look() View {
 			if past, keeps := s.History(); keeps {
 				v.Inputs[i].History = &past
 			}
+		}
+		if s, ok := state.(accumulator.TimingState); ok {
+			v.Inputs[i].Timed = s.Partitioned(mostPartitions)
 		}
 		if s := c.stops.inputs[i]; s != nil {
 			v.Inputs[i].Health, v.Inputs[i].Code, v.Inputs[i].Detail = accumulator.Stopped, "stopped", s.String()

@@ -66,7 +66,7 @@ func (c *Core) Weigh() (m Weight) {
 	all.add(c.weighCell(c.shared), 1)
 	m.Keys, m.Queues = all.bytes, all.waits
 	if c.calls != nil {
-		m.Queues += c.calls.book.Weigh()
+		m.Queues += c.calls.book.Weigh() + c.calls.Memory.Weigh()
 	}
 	for i := range c.accs {
 		m.State += weighState(&c.accs[i])

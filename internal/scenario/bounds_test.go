@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +42,41 @@ func TestMistakesAreBounded(t *testing.T) {
 	if len(found) != 2 || len(found[0].Text) > maxText+4 ||
 		found[1].Text != `"puhs" is not known here; known are advance, answers, command, expect, push` {
 		t.Errorf("got %v", found)
+	}
+}
+
+// Each mistake is told with where it stands and what it is about; one does not hide those beside and within it.
+func TestMistakesHavePlaces(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: doubles
+cases:
+  - name: twice
+    steps:
+      - psh: { a: 1 }
+      - expect: { oo }
+      - push: { a: 1 }
+        advance: soon
+  - { steps: 3 }
+`
+	want := []string{
+		`t.yaml:5:9 cases.0.steps.0.psh: "psh" is not known here; known are advance, answers, command, expect, push`,
+		"t.yaml:6:19 cases.0.steps.1.expect.oo: an output is expected as a list of values: oo: [VALUE, …]",
+		"t.yaml:7:9 cases.0.steps.2: a step is one of push, advance, command, answers and expect; several are steps " +
+			"of their own",
+		`t.yaml:8:18 cases.0.steps.2.advance: "soon" is not a duration such as 250ms or 10s`,
+		"t.yaml:9:14 cases.1.steps: a list is expected here",
+		"t.yaml:9:5 cases.1: the case has no name",
+	}
+	_, err := Parse([]byte(doc), "t.yaml")
+	var got []string
+	for _, m := range Mistakes(err) {
+		got = append(got, fmt.Sprintf("%s:%d:%d %s: %s", m.File, m.Line, m.Column, m.Path, m.Text))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), `t.yaml:5:9: "psh" is not known`) {
+		t.Errorf("in a line: %v", err)
 	}
 }
 

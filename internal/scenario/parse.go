@@ -13,7 +13,6 @@ import (
 
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/node/webcall"
-	"github.com/graphd/graphd/internal/spec/decode"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -87,46 +86,11 @@ type ExpectOutput struct {
 	Values []boundary.Value
 }
 
-// Mistake is something wrong in a test document.
-type Mistake struct {
-	File string
-	Line int
-	Text string
-}
-
-func (m *Mistake) Error() string { return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Text) }
-
-// Mistakes are those of an error of [Parse], one at least.
-func Mistakes(err error) (found []*Mistake) {
-	if many, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		for _, one := range many.Unwrap() {
-			found = append(found, Mistakes(one)...)
-		}
-		return found
-	}
-	if m, ok := errors.AsType[*Mistake](err); ok {
-		return []*Mistake{m}
-	}
-	return []*Mistake{{Line: 1, Text: err.Error()}}
-}
-
 // parser collects mistakes while it reads.
 type parser struct {
 	file     string
 	mistakes []error
-}
-
-// So many mistakes are told, each with so many bytes.
-const maxMistakes, maxText = 1000, 500
-
-func (p *parser) bad(n *yaml.Node, format string, args ...any) {
-	if len(p.mistakes) >= maxMistakes {
-		return
-	}
-	p.mistakes = append(p.mistakes, &Mistake{p.file, n.Line, decode.Shorten(fmt.Sprintf(format, args...), maxText)})
+	about    []*yaml.Node // what each is about
 }
 
 // Parse reads a test document. The error joins a *Mistake for everything wrong.
@@ -138,11 +102,11 @@ func Parse(data []byte, file string) (*Document, error) {
 	p := &parser{file: file}
 	d := &Document{File: file}
 	if len(root.Content) != 1 {
-		return nil, &Mistake{file, 1, "the document is empty; it needs graph and cases"}
+		return nil, Whole(file, "the document is empty; it needs graph and cases")
 	}
 	if of := sizeOf(&root, map[*yaml.Node]size{}); of.values > maxValues || of.bytes > maxBytes+len(data) {
-		return nil, &Mistake{file, 1, fmt.Sprintf("with its aliases the document has more than %d values, or %d MiB: "+
-			"write fewer, or several documents", maxValues, maxBytes>>20)}
+		return nil, Whole(file, fmt.Sprintf("with its aliases the document has more than %d values, or %d MiB: "+
+			"write fewer, or several documents", maxValues, maxBytes>>20))
 	}
 	lax := false
 	p.fields(root.Content[0], map[string]func(*yaml.Node){
@@ -160,18 +124,8 @@ func Parse(data []byte, file string) (*Document, error) {
 	if len(d.Cases) == 0 && len(p.mistakes) == 0 {
 		p.bad(root.Content[0], "there are no cases: a test that tests nothing cannot fail")
 	}
+	p.place(root.Content[0])
 	return d, errors.Join(p.mistakes...)
-}
-
-// unreadable is that a document is no YAML, at the line that the decoder tells of.
-func unreadable(file string, err error) error {
-	m := &Mistake{file, 1, strings.TrimPrefix(err.Error(), "yaml: ")}
-	if at, text, ok := strings.Cut(m.Text, ": "); ok {
-		if n, err := fmt.Sscanf(at, "line %d", &m.Line); err == nil && n == 1 {
-			m.Text = text
-		}
-	}
-	return m
 }
 
 // fields reads a mapping; each key has its reader.
@@ -228,8 +182,7 @@ func (p *parser) lax(n *yaml.Node) bool {
 func (p *parser) step(n *yaml.Node) Step {
 	s := Step{Line: n.Line}
 	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
-		p.bad(n, "a step is one of push, advance, command, answers and expect")
-		return s
+		p.bad(n, "a step is one of push, advance, command, answers and expect; several are steps of their own")
 	}
 	p.fields(n, map[string]func(*yaml.Node){
 		"push":    func(v *yaml.Node) { s.Push = p.pushes(v) },
@@ -366,7 +319,7 @@ func (p *parser) expect(n *yaml.Node) *Expect {
 		case key == "late":
 			p.count(v, &e.Late)
 		default:
-			p.bad(v, "an output is expected as a list of values: %s: [VALUE, …]", key)
+			p.bad(n.Content[i], "an output is expected as a list of values: %s: [VALUE, …]", key)
 		}
 	}
 	return e

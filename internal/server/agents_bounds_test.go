@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -136,12 +137,14 @@ func TestMessagesOfAgentsAreBounded(t *testing.T) {
 		"":                                     "400 invalid_json",
 		"nothing":                              "400 invalid_json",
 		"[" + list + "," + list + "]":          "400 invalid_body",
-		`{"jsonrpc":"2.0","id":1}`:             "400 invalid_body",
+		`{"jsonrpc":"2.0"}`:                    "400 invalid_body",
+		`{"jsonrpc":"2.0","method":"no/such"}`: "400 invalid_body",
 		`{"method":"x","params":` + deep + `}`: "400 too_deep",
 		`{"method":"` + strings.Repeat("x", 10_000) + `"}`: "413 too_large",
 		list: "200 ",
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                               "202 ",
-		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`:                             "400 invalid_body",
+		`{"jsonrpc":"2.0","method":"subscriptions/listen"}`:                                    "400 invalid_body",
+		`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`:                                    "400 invalid_body",
 		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","Method":"tools/list"}`:       "",
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}}`:           "200 ",
 		`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"graph://g"}}`: "",
@@ -151,11 +154,7 @@ func TestMessagesOfAgentsAreBounded(t *testing.T) {
 			t.Errorf("%.80s: got %d %s, want %s", body, x.status, x.body, want)
 		}
 	}
-	x := do(t, s, "POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":"a","method":"no/such"}`))
-	if text := string(x.body); x.status != http.StatusOK || x.header.Get("Content-Type") != "application/json" ||
-		!strings.Contains(text, `"code":-32601,`) || !strings.Contains(text, `"id":"a"`) {
-		t.Errorf("an unknown method: %d %v %s", x.status, x.header, x.body)
-	}
+	refusesWithID(t, s)
 	for _, method := range []string{"GET", "DELETE"} {
 		if x := do(t, s, method, "/mcp", nil); x.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s: got %d", method, x.status)
@@ -176,6 +175,35 @@ func TestMessagesOfAgentsAreBounded(t *testing.T) {
 	}
 	if err := (&Config{Agents: "all"}).Validate(); err == nil {
 		t.Error("a mode that is none is taken")
+	}
+}
+
+// refusesWithID fails where a message with an id is not refused by an error of JSON-RPC that has it, with the headers
+// that other answers have.
+func refusesWithID(t *testing.T, s *Server) {
+	t.Helper()
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":"a","method":"no/such"}`:              "200 -32601 JSON RPC not handled",
+		`{"jsonrpc":"2.0","id":"a","method":"subscriptions/listen"}`: "200 -32601 subscriptions/listen is",
+		`{"jsonrpc":"2.0","id":"a"}`:                                 "400 -32600 the body must be one",
+		`{"jsonrpc":"2.0","id":"a","method":7}`:                      "400 -32600 the body must be one",
+		`{"jsonrpc":"2.0","id":"a","method":"tools/call"}`:           "400 -32600 the message cannot be read",
+		`{"jsonrpc":"1.0","id":"a","method":"tools/list"}`:           "400 -32600 the message cannot be read",
+	} {
+		x := do(t, s, "POST", "/mcp", strings.NewReader(body))
+		var got struct {
+			ID    any
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		err := json.Unmarshal(x.body, &got)
+		if text := fmt.Sprint(x.status, " ", got.Error.Code, " ", got.Error.Message); err != nil || got.ID != "a" ||
+			!strings.HasPrefix(text, want) || x.header.Get("Content-Type") != "application/json" ||
+			x.header.Get("X-Content-Type-Options") != "nosniff" || x.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %s %v %s", body, text, x.header, x.body)
+		}
 	}
 }
 

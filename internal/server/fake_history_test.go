@@ -37,6 +37,13 @@ func (f *fake) Rollback(_ context.Context, g api.Ref, n int64, c api.Change) (ap
 		c.By.Host))
 }
 
+func (f *fake) Complete(_ context.Context, g api.Ref, req api.CompletionRequest) (api.Completion, error) {
+	what := fmt.Sprintf("complete %s at %d:%d", req.Declaration, req.Line, req.Column)
+	return api.Completion{Before: 2, After: 1, More: true, Items: []api.Offer{
+		{Sort: "member", Label: "price", Text: "price", Detail: "float", About: "What it costs."},
+	}}, f.call(api.Ref{Tenant: g.Tenant, Name: "g"}, what)
+}
+
 func (f *fake) Test(_ context.Context, g api.Ref, req api.TestRequest) (api.TestResult, error) {
 	what := fmt.Sprintf("test %s by %s with %v", req.Declaration, req.Tests, api.Vars(req.Set))
 	return api.TestResult{Passed: 1, Failed: 1, Cases: []api.TestCase{

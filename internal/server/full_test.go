@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
@@ -39,9 +40,9 @@ func openEngine(t *testing.T) *engine.Engine {
 }
 
 // caller is a server over an engine of its own; it answers with the body of a request that succeeds.
-func caller(t *testing.T) (s *Server, call func(request, body string) []byte) {
+func caller(t *testing.T, cfg Config) (s *Server, call func(request, body string) []byte) {
 	t.Helper()
-	h := overEngine(t)
+	h := newServer(t, openEngine(t), cfg)
 	return h, func(request, body string) []byte {
 		t.Helper()
 		method, target, _ := strings.Cut(request, " ")
@@ -56,7 +57,7 @@ func caller(t *testing.T) (s *Server, call func(request, body string) []byte) {
 // M4, M10: over REST and to those who watch, an input that is full says who it waits for.
 func TestM4InputFullAgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	s, call := caller(t)
+	s, call := caller(t, Config{PushTimeout: 100 * time.Millisecond})
 	const g = "/v1/graphs/zip"
 	call("PUT "+g, `
 graph: zip
@@ -104,7 +105,7 @@ outputs: { o: { from: n, sink: { websocket: {} } } }
 // M4, M13: five thousand orders wait for payments that come in another order: each finds its own.
 func TestM13JoinOfManyKeys(t *testing.T) {
 	t.Parallel()
-	_, call := caller(t)
+	_, call := caller(t, Config{PushTimeout: time.Minute})
 	const g = "/v1/graphs/join"
 	call("PUT "+g, `
 graph: join

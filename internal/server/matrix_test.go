@@ -82,6 +82,8 @@ func (o *operation) request(graph string) (target, body string) {
 		body = "1"
 	case "testDeclaration":
 		body = `{"declaration":"graph: ` + graph + `","tests":"cases: []"}`
+	case "completeDeclaration":
+		body = `{"declaration":"graph: ` + graph + `","line":1,"column":1}`
 	case "replayDeadLetters":
 		body = `{"all":true}`
 	case "discardDeadLetters":

@@ -61,7 +61,7 @@ func (to *route) byOwner() bool {
 	case to.method == http.MethodGet:
 		return rest == "" || rest == "/state" || rest == "/keys" || strings.HasPrefix(rest, "/accumulators")
 	}
-	return to.method == http.MethodPost && rest != "/rollback" && rest != "/test"
+	return to.method == http.MethodPost && rest != "/rollback" && rest != "/test" && rest != "/complete"
 }
 
 // elsewhere forwards a request whose graph another member runs, and answers it; one that was taken from another

@@ -32,6 +32,7 @@ func (s *Server) ofGraphs() []route {
 		{http.MethodGet, graph + "/revisions/{revision}", needs(access.Read, s.revision)},
 		{http.MethodPost, graph + "/rollback", needs(access.Author, s.rollback)},
 		{http.MethodPost, graph + "/test", needs(access.Author, posted(s, declared, s.ctl.Test))},
+		{http.MethodPost, graph + "/complete", needs(access.Author, posted(s, declared, s.ctl.Complete))},
 
 		{http.MethodGet, graph + "/plan", needs(access.Read, s.plan)},
 		{http.MethodGet, graph + "/state", needs(access.Read, s.state)},

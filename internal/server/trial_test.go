@@ -39,6 +39,25 @@ func TestTestRoute(t *testing.T) {
 	}
 }
 
+// TestCompleteRoute: a declaration gets to the daemon with the cursor, also of a graph that is not there.
+func TestCompleteRoute(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]struct {
+		status     int
+		code, call string
+	}{
+		`{"declaration":"graph: g","line":1,"column":3}`:           {200, "", "complete graph: g at 1:3"},
+		`{"declaration":"graph: g","line":1,"column":3,"tests":0}`: {400, api.CodeInvalidBody, ""},
+	} {
+		ctl := newFake()
+		x := do(t, newServer(t, ctl, Config{}), http.MethodPost, "/v1/graphs/new_one/complete", strings.NewReader(body))
+		_, calls, _ := ctl.seen()
+		if x.status != want.status || x.code(t) != want.code || strings.Join(calls, ";") != want.call {
+			t.Errorf("%s: %d %s, and the control was told %q", body, x.status, x.body, calls)
+		}
+	}
+}
+
 // M53: tests touch no graph, so the daemon that is asked runs them, whoever runs the graph of that name.
 func TestM53TestsStayWhereTheyAreSent(t *testing.T) {
 	t.Parallel()

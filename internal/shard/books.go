@@ -5,23 +5,47 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/virtual"
 )
 
 // Totals are a shard's books at the end.
 type Totals struct {
 	View reactor.View
 	late []accumulator.Lateness // by input; none of what drops nothing
+	left []Left                 // by input
 	// shared is by input what the shard has taken of it, where it is shared by all keys.
 	shared []sharedInput
 }
 
+// Left is what an input holds open at the end, in events, and of that what time should have completed.
+type Left struct{ Open, Overdue int64 }
+
+// LeftOf is what input i of a graph holds open.
+func LeftOf(g *virtual.Graph, i int) (l Left) {
+	open, timed := g.Left(i)
+	if l.Open = open; timed {
+		l.Overdue = open
+	}
+	return l
+}
+
+// Open is what all shards hold open of input i.
+func Open(all []Totals, i int) (l Left) {
+	for k := range all {
+		l.Open, l.Overdue = l.Open+all[k].left[i].Open, l.Overdue+all[k].left[i].Overdue
+	}
+	return l
+}
+
 // totals are the shard's books.
 func (w *worker) totals() Totals {
-	t := Totals{View: w.g.Core().Look(), late: make([]accumulator.Lateness, len(w.made)), shared: w.shared}
+	t := Totals{View: w.g.Core().Look(), late: make([]accumulator.Lateness, len(w.made)), shared: w.shared,
+		left: make([]Left, len(w.made))}
 	for i := range w.made {
 		if l, ok := w.g.LateDrops(i); ok {
 			t.late[i] = l
 		}
+		t.left[i] = LeftOf(w.g, i)
 	}
 	return t
 }

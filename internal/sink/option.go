@@ -63,7 +63,12 @@ func (o *Option) Of(m *Message) (boundary.Value, error) {
 
 // CheckOption says what is wrong with an option's expression.
 func CheckOption(e spec.Expr, out kind.Output) spec.Diagnostics {
-	_, err := CompileOption(e, out.Vars)
+	if e.IsZero() {
+		return nil
+	}
+	scope := Scope(expression.OfValue(out.Vars))
+	scope.For = out.For
+	_, err := expression.Compile(e.Text, scope)
 	if err == nil {
 		return nil
 	}

@@ -10,6 +10,11 @@ func (a *Accumulator) Folding() trait.Folding {
 	return a.Config.Folding()
 }
 
+// untyped are the fields of accumulators and nodes that have no say in what their values are.
+var untyped = []string{"source", "where", "time", "time_unit", "timezone", "key", "partitioned", "global", "passive",
+	"default", "sync_group", "capacity", "capacity_bytes", "after", "event", "on_error", "priority", "budget",
+	"on_overrun", "lane", "delay", "retry"}
+
 // Identity names what the state of a fold belongs to. The zero Identity is of folds without state.
 // Stores hold identities as digests of [Accumulator.Identity], so their form stays what it is.
 type Identity struct{ config, rest string }

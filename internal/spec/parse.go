@@ -40,6 +40,7 @@ func Parse(data []byte, kinds Kinds, o Options) (*Graph, Diagnostics) {
 	}
 	written, diags := d.Finish()
 	g.written, g.anchors = written, d.Anchors()
+	g.Unsure = decode.Unsure(diags, []string{"accumulators", "nodes"}, untyped)
 	g.Hash = g.Fingerprint()
 	return g.Graph, diags
 }

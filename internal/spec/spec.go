@@ -72,7 +72,8 @@ type Graph struct {
 	Name         string
 	Description  string
 	Vars         []Var
-	VarsUnread   bool // there are more, whose values could not be read, which has been told
+	VarsUnread   bool            // there are more, whose values could not be read, which has been told
+	Unsure       map[string]bool // accumulators and nodes of whose values nothing is known; see [decode.Unsure]
 	Accumulators []Accumulator
 	Reactor      *Reactor // never nil in what was parsed
 	Nodes        []Node

@@ -111,3 +111,20 @@ func (g *Graph) endless() error {
 	}
 	return livelock(g.Now())
 }
+
+// Left is what input i still holds open, in events, and whether time completes it. It does not of a window of so many
+// events; rows of tables are not open, and what a stage holds may be of ticks, which have no end.
+func (g *Graph) Left(i int) (open int64, timed bool) {
+	acc, ticks := g.accs[i], false
+	if s := g.core.Stages().Of(i); s != nil {
+		acc, ticks = s.Core, len(g.unit.Plan.Rates()) > 0 || g.unit.Spec.Reactor.Every > 0
+	}
+	if acc == nil || g.core.Config().Inputs[i].Table != nil {
+		return 0, false
+	}
+	_, timed = acc.Due()
+	if !timed {
+		_, timed = acc.QuietDue()
+	}
+	return acc.Counters().Open, timed && !ticks
+}

@@ -340,3 +340,31 @@ outputs:
 		}
 	}
 }
+
+// M26: stages end behind what no time completes: a batch that waits for more is handed over into their windows, for
+// which it would be late else.
+func TestM26StagesEndBehindBatchesThatWait(t *testing.T) {
+	t.Parallel()
+	s := newStaged(t, `graph: g
+accumulators:
+  b: { time: event.at, time_unit: s, batch: { size: 3 } }
+  w: { from: n, time: event.at, window: { tumbling: 10s, aggregate: { sum: sum(event.sum) } } }
+  i: { from: n, batch: { interval: 3s } }
+reactor: { strategy: sequential }
+nodes:
+  n: { expr: '{ "at": b[0].at, "sum": len(b) }' }
+  o: { event: true, expr: '[now().Second(), fresh(w) ? "window" : "batch", fresh(w) ? w.sum : sum(i, .sum)]' }
+outputs:
+  o: { from: o, sink: { drop: {} } }
+`)
+	for at := 1; at <= 4; at++ {
+		s.push(0, fmt.Sprintf(`{"at":%d}`, at))
+	}
+	s.must(s.g.Close())
+	const want = `o [6,"batch",4]; o [10,"window",4]`
+	got := strings.Join(s.out, "; ")
+	if l, late := s.g.Core().LateDrops(1); late || got != want {
+		t.Errorf("put out %s, want %s; late: %+v", got, want, l)
+	}
+	s.balanced()
+}

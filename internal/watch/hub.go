@@ -65,10 +65,7 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 		return h.rests // a thousand times a second, where four are told
 	}
 	if h.run != cfg.Incarnation {
-		for _, s := range h.samples {
-			s.begin(h.seen, c.FramesBefore())
-		}
-		h.run, h.seen, h.frame = cfg.Incarnation, 0, c.FramesBefore()
+		h.begin(cfg.Incarnation, c.FramesBefore())
 	}
 	h.seen = c.Records(h.seen, func(_ int64, r *reactor.Record) bool {
 		h.missed(r.Seq - 1)
@@ -87,6 +84,14 @@ func (h *Hub) Look(c *reactor.Core, now time.Time) (again time.Time) {
 	again = sooner(again, h.publishState(c, now))
 	h.rests = h.restsUntil(now)
 	return again
+}
+
+// begin has the hub follow a new run of the graph, whose frames begin behind one.
+func (h *Hub) begin(run, before int64) {
+	for _, s := range h.samples {
+		s.begin(h, run, before)
+	}
+	h.run, h.seen, h.frame = run, 0, before
 }
 
 // missed announces a gap to a frame where those before it have left the ring since the last look.
@@ -276,7 +281,8 @@ func (h *Hub) AttachLive(c *reactor.Core, now time.Time, q *Queue) {
 		h.told = condition{string(c.Health()), c.Paused()}
 		h.mu.Unlock()
 	}
-	q.begin(h.shard, api.Place{Incarnation: c.Config().Incarnation, Seq: c.Frames()})
+	// What is not shown yet is still to come.
+	q.begin(h.shard, api.Place{Incarnation: c.Config().Incarnation, Seq: c.FramesShown()})
 	h.Attach(q)
 }
 

@@ -122,20 +122,23 @@ func (q *Queue) IsEnded() bool {
 	return q.ended
 }
 
-// move notes where a frame brings the watcher, and announces what it has missed where the shard has moved in between: a
-// new incarnation whose first numbers it has not been given. q.mu is held.
-func (q *Queue) move(f *api.Frame) {
-	was, known := q.last[f.Shard]
-	at := f.At()
-	switch {
-	case f.Type != "output" && f.Type != "firing" && f.Type != "gap":
-		return
-	case !known, f.Type == "gap", f.LeftOut > 0, at.Incarnation == was.Incarnation:
-	case f.Seq > was.Seq+1:
-		q.frames = append(q.frames, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
-			From: was.Seq + 1, To: f.Seq - 1, Seq: f.Seq - 1})
+// move notes where a frame brings the watcher, read or not, and is what it has missed before that, if from is not above
+// to: where the shard has moved in between, the first numbers of a new incarnation. q.mu is held.
+func (q *Queue) move(f *api.Frame) (from, to int64) {
+	from, to = f.Seq, f.Seq-1
+	if q.last == nil || f.Type != "output" && f.Type != "firing" && f.Type != "gap" {
+		return from, to
 	}
-	q.last[f.Shard] = at
+	was, known := q.last[f.Shard]
+	q.last[f.Shard] = f.At()
+	// The gaps of a sample, which leaves out, are told where the run begins.
+	if !known || f.Type == "gap" || f.Incarnation == was.Incarnation || f.LeftOut > 0 {
+		return from, to
+	}
+	if f.Firing != nil && !q.topics[topicOutputs] {
+		to -= int64(len(f.Firing.Outputs)) // which it has not asked for
+	}
+	return was.Seq + 1, to
 }
 
 // begin notes where the watcher begins in a shard of its graph.
@@ -168,8 +171,9 @@ func (q *Queue) put(f *api.Frame) {
 	}
 	q.frames = append(q.frames, q.gaps...)
 	q.gaps = nil
-	if q.last != nil {
-		q.move(f)
+	if from, to := q.move(f); from <= to {
+		q.frames = append(q.frames, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
+			From: from, To: to, Seq: to})
 	}
 	if n := len(q.frames); n > 0 && f.Type == "state" && q.frames[n-1].Type == "state" &&
 		q.frames[n-1].Graph == f.Graph && q.frames[n-1].Shard == f.Shard {
@@ -186,15 +190,21 @@ func (q *Queue) put(f *api.Frame) {
 // miss notes a frame in the gap of its stream. The watcher of all graphs has one gap for all, which has the name of the
 // first: how many it has would tell of graphs that it may not know of.
 func (q *Queue) miss(f *api.Frame) {
+	from, _ := q.move(f)
+	if f.Type == "gap" {
+		from = f.From
+	}
 	for _, gap := range q.gaps {
 		if q.all || gap.Shard == f.Shard {
-			gap.To, gap.Seq = f.Seq, f.Seq
+			if gap.To, gap.Seq = f.Seq, f.Seq; !q.all {
+				gap.Incarnation = f.Incarnation
+			}
 			gap.LeftOut += f.LeftOut
 			return
 		}
 	}
 	q.gaps = append(q.gaps, &api.Frame{Type: "gap", Graph: f.Graph, Shard: f.Shard, Incarnation: f.Incarnation,
-		From: f.Seq, To: f.Seq, Seq: f.Seq, LeftOut: f.LeftOut})
+		From: min(from, f.Seq), To: f.Seq, Seq: f.Seq, LeftOut: f.LeftOut})
 }
 
 // end takes a hub away; the queue ends with its last one unless it watches all.

@@ -37,10 +37,24 @@ func newSampled(q *Queue, h *Hub) *sampled {
 	return &sampled{q: q, seen: h.seen, frame: h.frame, may: max(saved, float64(q.sample)), newest: map[kind]int64{}}
 }
 
-// begin has the watcher follow a new run of the graph, whose frames begin behind one, after a run of so many records.
-func (s *sampled) begin(records, frame int64) {
-	s.left += records - s.seen
-	s.seen, s.frame = 0, frame
+// begin has the watcher follow a new run of the graph, whose frames begin behind one. Where it knows of less than was
+// before, from other members or from here, that is a gap: the first frame of the run, which says what was left out,
+// would hide it.
+func (s *sampled) begin(h *Hub, run, before int64) {
+	s.left += h.seen - s.seen
+	if at, known := s.q.Last([]int{h.shard})[h.shard]; known && s.q.ofEpochs() {
+		seq := at.Seq
+		if at.Incarnation <= h.run { // else it has run elsewhere since
+			seq = max(seq, h.frame)
+		}
+		if seq < before {
+			gap := h.gap(run, seq+1, before)
+			gap.LeftOut = taken(&s.left)
+			s.q.put(gap)
+			s.may--
+		}
+	}
+	s.seen, s.frame = 0, before
 }
 
 // taken is what was left out before a frame, which is told with it.

@@ -33,7 +33,8 @@ const (
 	CodeRejected     = "rejected"
 	CodeDeadLettered = "dead_lettered"
 	healthCode       = "graph_" // then the health
-	staleCode        = "stale"  // of a graph one of whose outputs has given nothing for too long
+	codeSlowed       = "limit_slowed"
+	staleCode        = "stale" // of a graph one of whose outputs has given nothing for too long
 )
 
 // Not says why nothing comes: of how the graph stands, and of what its shards have seen.
@@ -49,6 +50,7 @@ func (p *Picture) Not(q *api.WhyNotQuery, key string, now time.Time, sum *api.Gr
 	n.steered()
 	n.outputs(func(mine, full bool) bool { return mine || full })
 	n.calls()
+	n.slowed(all)
 	for i := range all {
 		n.standing(&all[i])
 	}
@@ -71,8 +73,8 @@ func (p *Picture) Not(q *api.WhyNotQuery, key string, now time.Time, sum *api.Gr
 	slices.SortStableFunc(w.Epochs, func(a, b api.Because) int { return cmp.Compare(b.Epochs, a.Epochs) })
 	slices.SortStableFunc(w.Refused, func(a, b api.Because) int { return b.At.Compare(*a.At) })
 	w.Refused = w.Refused[:min(len(w.Refused), maxRefused)]
-	n.books(&w)
-	n.nothing(all)
+	n.books(&w, all)
+	n.nothing(all, &w)
 	w.Now = n.list
 	w.Sentence = sentenceNot(&w)
 	if others {
@@ -251,34 +253,12 @@ func (n *asked) opened(s *Seen) {
 	}
 }
 
-// books are events that were refused with a word to somebody.
-func (n *asked) books(w *api.WhyNot) {
-	for i := range n.sum.Accumulators {
-		a := &n.sum.Accumulators[i]
-		if !n.matters(a.Name) {
-			continue
-		}
-		c := &a.Counters
-		for _, of := range []struct {
-			code     string
-			n        int64
-			what, do string
-		}{
-			{CodeRejected, c.Rejected, "input %s has refused %s, and told who pushed", "the answer to a push says why"},
-			{CodeDeadLettered, c.DeadLettered, "input %s has made dead letters of %s", "graphd dead-letters " +
-				n.p.name},
-		} {
-			if of.n > 0 {
-				w.Counts[of.code] += of.n
-				w.Refused = append(w.Refused, api.Because{Code: of.code, Input: a.Name, Events: of.n, Do: of.do,
-					Detail: fmt.Sprintf(of.what, a.Name, plural(of.n, "event"))})
-			}
-		}
-	}
-}
+// justNow is how long after an event it is not said that none has come since.
+const justNow = 2 * time.Second
 
-// nothing says that nothing stands in the way.
-func (n *asked) nothing(all []Seen) {
+// nothing says that nothing stands in the way, of what was taken in. What has come last, and to nothing, is told with
+// it: that the rest was taken is no answer to why nothing comes.
+func (n *asked) nothing(all []Seen, w *api.WhyNot) {
 	if k := n.sum.Keys; k != nil && n.key == "" && k.Waiting > 0 {
 		n.add(api.Because{Code: CodeKeysWait, Events: int64(k.Waiting), Detail: "waiting in keys: " +
 			plural(int64(k.Waiting), "boundary") +
@@ -288,6 +268,9 @@ func (n *asked) nothing(all []Seen) {
 		return
 	}
 	b := api.Because{Code: CodeNothingNew, Detail: "nothing stands in the way: all that has come was taken"}
+	if w.Counts[CodeRejected] > 0 {
+		b.Detail = "nothing stands in the way of what was let in: all of it was taken"
+	}
 	var newest *Seen
 	for i := range all {
 		if s := &all[i]; s.Looked > 0 && (newest == nil || s.Fired.After(newest.Fired)) {
@@ -306,14 +289,44 @@ func (n *asked) nothing(all []Seen) {
 	}
 	for i := range n.sum.Accumulators {
 		a := &n.sum.Accumulators[i]
-		if n.matters(a.Name) && a.From == "" && a.LastEventAt != nil {
+		switch {
+		case !n.matters(a.Name) || a.From != "" || a.LastEventAt == nil:
+		case w.At.Sub(*a.LastEventAt) < justNow:
+			b.Detail += "; events have come to " + a.Name + " just now"
+		default:
 			b.Detail += fmt.Sprintf("; nothing has come to %s since %s", a.Name, a.LastEventAt.Format(time.RFC3339))
 		}
 	}
 	if newest != nil {
 		b.Epoch, b.At = newest.Newest, &newest.Fired
 	}
+	if last := lastRefused(w, &b); last != nil {
+		b.Detail = "nothing waits, for what has come last has come to nothing: " + last.Detail
+		b.Do = last.Do
+	} else if most := n.limit(); most != "" {
+		b.Detail += "; where " + most + ", the rest waits, and pushes are refused"
+	} else if i := slices.IndexFunc(w.Refused, rejected); newest == nil && i >= 0 {
+		b.Detail, b.Do = w.Refused[i].Detail+"; "+b.Detail, w.Refused[i].Do
+	}
 	n.add(b)
+}
+
+func rejected(b api.Because) bool { return b.Code == CodeRejected }
+
+// lastRefused is the sample of what has come to nothing since the newest epoch, which b has; nil for none. Of a key it
+// is one that is known to be the key's: events have no key before they are folded.
+func lastRefused(w *api.WhyNot, b *api.Because) *api.Because {
+	keyed := !isNull(w.Key)
+	for i := range w.Refused {
+		r := &w.Refused[i]
+		if r.At == nil || b.At != nil && r.At.Before(*b.At) {
+			return nil
+		}
+		if !keyed || len(r.Key) > 0 {
+			return r
+		}
+	}
+	return nil
 }
 
 // sentenceNot is the reason that matters most: what stands in the way now, else what happened last. Of a key it is one
@@ -330,14 +343,8 @@ func sentenceNot(w *api.WhyNot) string {
 			first = b
 		}
 	}
-	for i := range w.Refused {
-		b := &w.Refused[i]
-		if b.At == nil || first.At != nil && b.At.Before(*first.At) {
-			break
-		}
-		if !keyed || len(b.Key) > 0 {
-			return b.Detail
-		}
+	if last := lastRefused(w, first); last != nil {
+		return last.Detail
 	}
 	for i := range w.Epochs {
 		if first.Code == CodeNothingNew && w.Epochs[i].Epoch == first.Epoch {

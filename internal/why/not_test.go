@@ -1,6 +1,7 @@
 package why
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,12 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	stale := api.GraphSummary{Health: "live", HealthReason: api.ReasonOf("stale", "output o has given nothing"),
 		Accumulators: []api.AccumulatorSummary{{Name: "a", Health: "live", Counters: api.Counters{Received: 3},
 			LastEventAt: &noon}}}
-	if w := onePicture(t).Not(&api.WhyNotQuery{}, "", noon, &stale, nil); w.Now[0].Code != CodeNothingNew ||
+	later := noon.Add(time.Minute)
+	if w := onePicture(t).Not(&api.WhyNotQuery{}, "", noon, &stale, nil); !strings.HasSuffix(w.Sentence,
+		"; events have come to a just now") {
+		t.Errorf("while events come: %q", w.Sentence)
+	}
+	if w := onePicture(t).Not(&api.WhyNotQuery{}, "", later, &stale, nil); w.Now[0].Code != CodeNothingNew ||
 		!strings.HasSuffix(w.Sentence, "; nothing has come to a since "+noon.Format(time.RFC3339)) {
 		t.Errorf("of a stale output: %q, now %+v", w.Sentence, w.Now)
 	}
@@ -136,5 +142,45 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	if w.Counts[CodeDeadLettered] != 2 || w.Counts[CodeRejected] != 1 || len(w.Refused) != 2 ||
 		!strings.Contains(w.Refused[1].Detail, "has made dead letters of 2 events") {
 		t.Errorf("counts %v, refused %+v", w.Counts, w.Refused)
+	}
+}
+
+// What is told of now does not contradict what the answer begins with: what has come last and to nothing is no answer
+// that all was taken, nor is what a limit holds back or refuses.
+func TestNothingNewContradictsNothing(t *testing.T) {
+	t.Parallel()
+	limited := onePicture(t)
+	limited.spec.Limits.EventsPerSecond = 2
+	later := noon.Add(time.Second)
+	guard := []api.Because{{Code: "guard_false", Detail: "the guard was false: a > 1", Do: "see", At: &later}}
+	for name, tt := range map[string]struct {
+		p                      *Picture
+		rejected               int64
+		seen                   Seen
+		sentence, now, refused string
+	}{
+		"guard": {p: onePicture(t), seen: Seen{Refused: guard}, sentence: "the guard was false: a > 1",
+			now: "nothing waits, for what has come last has come to nothing: the guard was false: a > 1"},
+		"guard before the newest epoch": {p: onePicture(t),
+			seen: Seen{Refused: guard, Looked: 1, Newest: 3, Fired: later.Add(1)},
+			now:  "nothing stands in the way: all that has come was taken; the newest epoch is 3"},
+		"limit": {p: limited, rejected: 3,
+			now: "nothing stands in the way of what was let in: all of it was taken, and no epoch has run; " +
+				"where more come than limits.events_per_second lets in, 2, the rest waits, and pushes are refused",
+			refused: "the answer to a push says why, as limit_exceeded where more come than " +
+				"limits.events_per_second lets in, 2"},
+		"refused": {p: onePicture(t), rejected: 3, refused: "the answer to a push says why",
+			now: "input a has refused 3 events, and told who pushed; nothing stands in the way of what was " +
+				"let in: all of it was taken, and no epoch has run"},
+	} {
+		sum := api.GraphSummary{Health: "live", Accumulators: []api.AccumulatorSummary{{Name: "a", Health: "live",
+			Counters: api.Counters{Received: 3, Rejected: tt.rejected}}}}
+		w := tt.p.Not(&api.WhyNotQuery{}, "", noon, &sum, []Seen{tt.seen})
+		if len(w.Now) != 1 || w.Now[0].Detail != tt.now || w.Sentence != cmp.Or(tt.sentence, tt.now) {
+			t.Errorf("%s: %q, now %+v", name, w.Sentence, w.Now)
+		}
+		if last := len(w.Refused) - 1; tt.refused != "" && w.Refused[last].Do != tt.refused {
+			t.Errorf("%s: refused %+v", name, w.Refused)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphd/graphd/internal/api"
@@ -28,6 +29,10 @@ type Seen struct {
 	Counts   map[string]int64  `json:"counts,omitempty"`
 	Epochs   []api.Because     `json:"epochs,omitempty"`
 	Looked   int               `json:"looked"`
+	// Rejected are the events that pushes were refused at a daemon, by input and code, and Slowed says that events wait
+	// there for the graph's own limit.
+	Rejected map[string]map[string]int64 `json:"rejected,omitempty"`
+	Slowed   bool                        `json:"slowed,omitempty"`
 	// Newest is the newest epoch that was looked at, 0 for none, Fired when it was, and Gave whether the output that is
 	// asked for, or any, gave something.
 	Newest int64     `json:"newest"`
@@ -181,8 +186,8 @@ var refusedDo = [refused.Reasons]string{
 // entry puts into words what has come to nothing.
 func (p *Picture) entry(e *refused.Entry, shard int) api.Because {
 	at := e.At
-	b := api.Because{Code: e.Reason.String(), Do: refusedDo[e.Reason], Shard: shard, Input: e.Input, At: &at,
-		Events: e.Events, Values: e.Values}
+	b := api.Because{Code: e.Reason.String(), Shard: shard, Input: e.Input, At: &at, Events: e.Events, Values: e.Values,
+		Do: strings.Replace(refusedDo[e.Reason], "GRAPH", p.name, 1)}
 	if e.Key != "" {
 		b.Key = json.RawMessage(e.Key)
 	}

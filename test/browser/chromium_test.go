@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds everything that the browser does.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // chromium is a running Chromium, steered by its own protocol.
 type chromium struct {
@@ -135,8 +135,16 @@ func (b *chromium) call(session, method string, params map[string]any, out any) 
 
 // page is a page in a tab of its own.
 type page struct {
-	b       *chromium
-	session string
+	b               *chromium
+	target, session string
+}
+
+// leave closes the tab.
+func (p *page) leave() {
+	p.b.t.Helper()
+	if why := p.b.call("", "Target.closeTarget", map[string]any{"targetId": p.target}, &struct{}{}); why != "" {
+		p.b.t.Fatal(why)
+	}
 }
 
 // open opens an address and waits until its page is there.
@@ -151,7 +159,7 @@ func (b *chromium) open(url string) *page {
 	if why != "" {
 		b.t.Fatal(why)
 	}
-	p := &page{b, at.SessionID}
+	p := &page{b, target.TargetID, at.SessionID}
 	const there = `new Promise(done => { const look = () => document.readyState === "complete" &&
 		location.href !== "about:blank" ? done(location.href) : setTimeout(look, 20); look() })`
 	for b.ctx.Err() == nil { // a page that is being left takes its answer with it

@@ -125,3 +125,32 @@ func (p *page) changed(at string, c *client.Client, axe string) {
 		p.b.t.Errorf("what runs is %s, %v", found, err)
 	}
 }
+
+// TestPageCompletesBehindADot: what is typed behind a dot is completed by what the name is, while the text is no
+// declaration, and what was chosen stands in the text.
+func TestPageCompletesBehindADot(t *testing.T) {
+	port, _ := run(t, graphd.Config{})
+	text := "graph: mine\naccumulators:\n  orders:\n    schema: { type: object, properties: { price: " +
+		"{ type: number }, id: { type: string } } }\nnodes:\n  n: { expr: '(1 + ' }\n" +
+		"outputs: { o: { from: n, sink: { drop: {} } } }\n"
+	p := start(t).open("http://localhost:" + port + "/")
+	p.view(1024, "light")
+	p.until("the way to a new graph", `document.querySelector("a.button")`)
+	p.now(`document.querySelector("a.button").click()`)
+	p.choose(written, text)
+	p.now(fmt.Sprintf(`(field => { field.focus(); field.setSelectionRange(%[1]d, %[1]d) })(
+		document.querySelector(%[2]q))`, strings.Index(text, "' }"), written))
+	if why := p.b.call(p.session, "Input.insertText", map[string]any{"text": "orders."}, &struct{}{}); why != "" {
+		t.Fatal(why)
+	}
+	p.until("the fields of what comes", `[...document.querySelectorAll("[role=option] strong")].map(o =>
+		o.textContent).join() === "id,price" &&
+		[...document.querySelectorAll("[role=option]")].some(o => o.textContent.trim() === "price float")`)
+	p.keep("editor-fields", false)
+	p.press("ArrowDown", "ArrowDown", 40, 0)
+	p.press("ArrowDown", "ArrowDown", 40, 0)
+	p.press("Enter", "Enter", 13, 0)
+	p.until("the field in the text", `document.querySelector("`+written+`").value.includes("'(1 + orders.price' }")`)
+	p.checked()
+	p.quiet()
+}

@@ -6,7 +6,10 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/graphd/graphd/internal/api"
 )
 
 // TestPageGoesOnBeforeTheFirst: what fires while a page is not connected is listed, also where nothing had come before
@@ -37,7 +40,8 @@ func TestPageGoesOnBeforeTheFirst(t *testing.T) {
 	p.until("what the history has", epochs+` === "4,3,2,1"`)
 }
 
-// TestPageListsOnce: a firing that comes over the stream and from the history is listed once, and in its place.
+// TestPageListsOnce: a firing that comes over the stream and from the history is listed once, and in its place. A key
+// is looked at again when something was not told, also where the history has it.
 func TestPageListsOnce(t *testing.T) {
 	s := newScripted(t)
 	release := make(chan struct{})
@@ -51,12 +55,23 @@ func TestPageListsOnce(t *testing.T) {
 	})
 	p := start(t).open(s.URL + "/graphs/g")
 	one := s.next()
-	one.say(`{"type":"result","id":1,"topics":[],"at":"1:4"}`, stands(t, nil), fired(3))
-	p.until("what has come", epochs+` === "3"`)
+	one.say(`{"type":"result","id":1,"topics":[],"at":"1:4"}`, stands(t, nil), behind(2, 3))
+	p.until("what has come", epochs+` === "3,+2"`)
+	p.now(`document.querySelector("#firings").scrollIntoView()`) // out of sight it is drawn every three seconds
 	close(release)
 	p.until("the history", epochs+` === "5,4,3,2,1"`)
-	one.say(fired(4), fired(5), fired(6))
-	p.until("what comes then", epochs+` === "6,5,4,3,2,1"`)
+	one.say(behind(1, 5), behind(4, 8))
+	p.until("what comes then, and nothing that the history has", epochs+` === "8,+2,5,4,3,2,1"`)
+	s.says("/v1/graphs/g/keys", http.StatusOK, `{"items":[],"keys":1}`)
+	p = p.b.open(s.URL + "/graphs/g?keys=1&of=%22K%22")
+	one = s.next()
+	one.say(`{"type":"result","id":1,"topics":[],"at":"1:4"}`, stands(t, func(sum *api.GraphSummary) {
+		sum.Keys = &api.KeysSummary{Count: 1}
+	}))
+	p.until("the history, and the key", `document.querySelector(".bars") && document.querySelector(".one .value")`)
+	s.says("/v1/graphs/g/state", http.StatusOK, `{"epoch":5,"cache":{},"nodes":{"constructor":7},"dirty":{}}`)
+	one.say(behind(2, 5))
+	p.until("what the key has come to", `document.querySelector(".one .value").textContent.includes("7")`)
 }
 
 // TestPageListsAllEarlierOnes: behind firings that have left the list those before them come without a hole, while
@@ -68,11 +83,17 @@ func TestPageListsAllEarlierOnes(t *testing.T) {
 	one := s.next()
 	one.say(`{"type":"result","id":1,"topics":[],"at":"1:400"}`, stands(t, nil))
 	p.until("the history", epochs+` === "`+upTo(200, 151)+`"`)
-	for epoch := 201; epoch <= 1400; epoch++ {
+	one.say(behind(7, 208))
+	p.says("p.left", "7 others came in between")
+	const time = `section[aria-labelledby=time]`
+	p.says(time, "Of 201 epochs that the page was told of, the rare ones among them more often, half took at most")
+	p.says(time, "How long each epoch took that the page was told of, the rare ones among them more often: ok")
+	for epoch := 209; epoch <= 1400; epoch++ {
 		one.say(fired(epoch))
 	}
 	s.answer("/v1/graphs/g/firings", historyOf(func() int { return 1400 }))
-	p.until("what has come", epochs+` === "`+upTo(1400, 1351)+`"`)
+	p.until("what has come, and no hole that has left the list", epochs+` === "`+upTo(1400, 1351)+`" &&
+		!document.querySelector("p.left") && !document.querySelector("`+time+`").innerText.includes("told of")`)
 	for n := 100; n <= 1050; n += 50 {
 		p.until("the button", `!document.querySelector("button.more").disabled`)
 		p.now(`document.querySelector("button.more").click()`)
@@ -104,15 +125,42 @@ func TestPageSaysWhatWasLeftOut(t *testing.T) {
 	if p.now(`document.querySelector("p.left")`) != "null" {
 		t.Error("something is said to be left out while nothing is")
 	}
-	less := strings.Replace(fired(6), `"type":"firing",`, `"type":"firing","left_out":2,`, 1)
-	one.say(less, `{"type":"gap","graph":"g","seq":20,"incarnation":1,"from":13,"to":20,"left_out":3}`)
+	one.say(behind(2, 6), `{"type":"gap","graph":"g","seq":20,"incarnation":1,"from":13,"to":20,"left_out":3}`)
 	p.says("p.left", "5 others came in between")
+	p.until("where", epochs+` === "gap,+3,6,+2,3"`)
+	p.keep("left-out", true)
 	s.answer("/v1/graphs/g/firings", historyOf(func() int { return 6 }))
 	p.click("section[aria-labelledby=firings]", "List the newest without a hole")
 	p.until("all of them", epochs+` === "6,5,4,3,2,1"`)
 	one.say(fired(9))
 	p.click("section[aria-labelledby=firings]", "Go on")
-	p.until("what comes", epochs+`.startsWith("9,gap,6,3")`)
+	p.until("what comes", epochs+`.startsWith("9,gap,+3,6,+2,3")`)
+	p.quiet()
+}
+
+// TestPageDrawsWhatOneReadsLessOften: the picture moves with what comes, a few times a second; the list is drawn with a
+// summary, or a second and a half after it was drawn last.
+func TestPageDrawsWhatOneReadsLessOften(t *testing.T) {
+	s := newScripted(t)
+	p := start(t).open(s.URL + "/graphs/g")
+	p.view(1440, "light")
+	one := s.next()
+	one.say(`{"type":"result","id":1,"topics":[],"at":"1:4"}`, stands(t, nil), fired(1))
+	p.until("one", epochs+` === "1"`)
+	p.now(`(document.querySelector("#firings").scrollIntoView(), window.draws = 0, window.from = performance.now(),
+		new MutationObserver(() => draws++).observe(document.querySelector("table.firings tbody"),
+			{childList: true}), 1)`)
+	const last = 10
+	for epoch := 2; epoch <= last; epoch++ {
+		one.say(fired(epoch), fmt.Sprintf(`{"type":"state","graph":"g","state":{"epoch":%d,"cache":{"a":%d},
+			"nodes":{"constructor":%d},"dirty":{"a":false}}}`, epoch, epoch, 1000+epoch))
+		p.until("the picture", fmt.Sprintf(`[...document.querySelectorAll(".picture .box.node .text")].some(v =>
+			v.textContent.replace(/\D/g, "") === "%d")`, 1000+epoch))
+	}
+	p.until("the list", epochs+fmt.Sprintf(`.startsWith("%d,%d,")`, last, last-1))
+	if p.now(`draws <= (performance.now() - from) / 1500 + 2`) != "true" {
+		t.Errorf("the list was drawn %s times in %s ms", p.now(`draws`), p.now(`performance.now() - from`))
+	}
 	p.quiet()
 }
 
@@ -144,12 +192,14 @@ func TestPageHoldsSoMuch(t *testing.T) {
 // the page says that it has looked at all.
 func TestPageSearchesTheHistory(t *testing.T) {
 	s := newScripted(t)
-	history := historyOf(func() int { return 1300 })
+	var newest atomic.Int64
+	newest.Store(1300)
+	history := historyOf(func() int { return int(newest.Load()) })
 	s.answer("/v1/graphs/g/firings", func(w http.ResponseWriter, r *http.Request) {
 		found := httptest.NewRecorder()
 		history(found, r)
 		text := found.Body.String()
-		for _, epoch := range []int{2, 7, 450} {
+		for _, epoch := range []int{2, 7, 450, 1302} {
 			was := record(epoch)
 			text = strings.Replace(text, was, strings.Replace(was, "criteria", "force", 1), 1)
 		}
@@ -162,6 +212,14 @@ func TestPageSearchesTheHistory(t *testing.T) {
 		"None of the 200 firings that are here fits.")`)
 	p.click("section[aria-labelledby=firings]", "Search the history")
 	p.until("those that fit", epochs+` === "450,7,2" && !document.querySelector("button.more")`)
+	// What was not told is among what is searched.
+	p.choose("section[aria-labelledby=firings] select", "")
+	p.click("section[aria-labelledby=firings]", "Go on")
+	one.say(behind(2, 1303))
+	newest.Store(1303)
+	p.choose("section[aria-labelledby=firings] select", "force")
+	p.click("section[aria-labelledby=firings]", "Search the history")
+	p.until("one that was left out", epochs+` === "1302,450,7,2"`)
 	p.choose("section[aria-labelledby=firings] select", "with")
 	p.until("that there is none", `document.querySelector("#firings").closest("section").innerText.includes(
 		"No firing that is kept fits.")`)

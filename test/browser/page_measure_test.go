@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -102,6 +103,25 @@ nodes: { double: { expr: ticks * 2 } }
 outputs: { o: { from: double, sink: { drop: {} } } }
 `
 
+// TestMeasurePageAppears: a page that is opened shows its graph, with values that move, within a second. The first time
+// nothing of it is in the browser, and the daemon has yet to pack it.
+func TestMeasurePageAppears(t *testing.T) {
+	quietly(t)
+	port, _ := run(t, graphd.Config{Declarations: map[string][]byte{"fast": []byte(fast)}})
+	b := start(t)
+	b.open("http://localhost:" + port + "/docs") // the browser runs, and has nothing of the page
+	var took []float64
+	for range 5 {
+		p := b.open("http://localhost:" + port + "/graphs/fast")
+		p.until("a value", `/[1-9]/.test(document.querySelector(".picture .box.node .text")?.textContent)`)
+		took = append(took, p.number(`"" + performance.now()`))
+	}
+	t.Logf("a moving graph is there after %.0f ms", took) // of the navigation, with the time until this has looked
+	if slices.Sort(took); took[len(took)/2] > 1000 {
+		t.Error("a page takes more than a second to appear")
+	}
+}
+
 // spent is how long this process, which is the daemon, has been at work.
 func spent(t *testing.T) time.Duration {
 	t.Helper()
@@ -118,28 +138,35 @@ func TestMeasurePageCosts(t *testing.T) {
 	quietly(t)
 	port, _ := run(t, graphd.Config{Declarations: map[string][]byte{"fast": []byte(fast)}})
 	b := start(t)
-	const span = 20 * time.Second
-	during := func() float64 {
+	// In turns, since what else the machine does goes up and down.
+	const rounds, span = 4, 15 * time.Second
+	during := func() time.Duration {
 		before := spent(t)
 		<-time.After(span)
-		return float64(spent(t)-before) / float64(span)
+		return spent(t) - before
 	}
-	<-time.After(5 * time.Second)
-	without := during()
-	p := b.open("http://localhost:" + port + "/graphs/fast")
-	p.view(1440, "light")
-	p.until("its rate", `/[1-9]/.test(document.querySelector(".figure dd").textContent)`)
-	<-time.After(5 * time.Second)
-	work, _, from := p.costs()
-	with := during()
-	did, heap, to := p.costs()
-	tab := (did - work) / (to - from)
+	var without, with time.Duration
+	var tab, heap float64
+	for range rounds {
+		<-time.After(5 * time.Second)
+		without += during()
+		p := b.open("http://localhost:" + port + "/graphs/fast")
+		p.view(1440, "light")
+		p.until("its rate", `/[1-9]/.test(document.querySelector(".figure dd").textContent)`)
+		<-time.After(5 * time.Second)
+		work, _, from := p.costs()
+		with += during()
+		did, is, to := p.costs()
+		tab, heap = tab+(did-work)/(to-from)/rounds, max(heap, is)
+		p.leave()
+	}
+	share := func(of time.Duration) float64 { return 100 * float64(of) / float64(rounds*span) }
 	t.Logf("the page takes %.1f %% of a core and %.1f MiB; the daemon %.2f %% without it and %.2f %% with it, %+.1f %%",
-		100*tab, heap/(1<<20), 100*without, 100*with, 100*(with/without-1))
+		100*tab, heap/(1<<20), share(without), share(with), 100*(float64(with)/float64(without)-1))
 	if tab > 0.05 {
 		t.Error("the page takes more than 5 % of a core")
 	}
-	if with > without*1.03 {
+	if float64(with) > 1.03*float64(without) {
 		t.Error("the daemon takes more than 3 % more for a page that watches")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd/internal/api"
 )
@@ -28,14 +29,15 @@ func TestPageKeepsReasons(t *testing.T) {
 
 	p = start(t).open(s.URL + "/")
 	stream = s.next()
-	row, err := json.Marshal(api.GraphRow{Graph: "g", Health: "live",
+	row, err := json.Marshal(api.GraphRow{Graph: "g", Health: "live", Stale: 1,
 		HealthReason: api.ReasonOf("stale", "output o has given nothing")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stream.say(`{"type":"result"}`, fmt.Sprintf(`{"type":"summary","graph":"g","row":%s}`, row),
 		`{"type":"summary","list":{"graphs":1}}`)
-	p.says(".body .row", "output o has given nothing")
+	p.says(".body .row.needy", "output o has given nothing")
+	p.says(".chips", "Need a look 1")
 	stream.say(`{"type":"health","graph":"g","health":"live","paused":true}`)
 	p.says(".body .row", "paused")
 	p.says(".body .row", "output o has given nothing")
@@ -123,6 +125,40 @@ func TestPageSplitsPositions(t *testing.T) {
 	p.says("section[aria-labelledby=marks]", "2 streams t/0:5 and t/1:7")
 	stream.say(at("rows~00#sa,b,AbC_-:12,rows~0a#sc,AAA:9"))
 	p.says("section[aria-labelledby=marks]", "2 streams rows~00:12 up to a,b and rows~0a:9 up to c")
+}
+
+// TestPageSaysWhichPartitionHoldsBack: the page says how far the time of events has come in an input, which partition
+// holds that back, and how far each has come; where there is one alone it says the first.
+func TestPageSaysWhichPartitionHoldsBack(t *testing.T) {
+	daemon, text := newScripted(t), axe(t)
+	p := start(t).open(daemon.URL + "/graphs/g")
+	p.view(1440, "light")
+	s := daemon.next()
+	s.say(`{"type":"result"}`)
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	later := at.Add(time.Hour)
+	one := api.PartitionTime{Partition: "t/7", Newest: &at, Heard: &at}
+	says := func(parts ...api.PartitionTime) {
+		s.say(stands(t, func(sum *api.GraphSummary) {
+			sum.Accumulators[0].Watermark = &api.Watermark{At: at, HeldBy: "t/7", Partitions: parts, All: len(parts)}
+		}))
+	}
+	const section = "section[aria-labelledby=marks]"
+	says(one)
+	p.says(section, "Its watermark is at")
+	p.until("nothing of others", `!document.querySelector("`+section+` details")`)
+	says(one, api.PartitionTime{Partition: "t/8", Newest: &later}, api.PartitionTime{Partition: "t/9", Idle: true})
+	p.says(section, "t/7 holds it back.")
+	p.now(`document.querySelector("` + section + ` summary").click()`)
+	p.until("each of them", `[...document.querySelectorAll("`+section+` tbody tr")].map(r =>
+		r.children[0].textContent + " " + r.children[3].textContent.trim()).join() ===
+		"t/7 ▲ holds it back,t/8 yes,t/9 no, it is silent"`)
+	p.accessible("partitions", text)
+	p.keep("partitions-light-1440", true)
+	p.view(390, "dark")
+	p.until("that nothing is wider than the page", `document.documentElement.scrollWidth <= innerWidth`)
+	p.keep("partitions-dark-390", true)
+	p.quiet()
 }
 
 // TestPageAsksAgainWhoLooks: where the daemon does not say who looks, it is asked again until it does.

@@ -50,21 +50,32 @@ func TestPageOffersWhatOneMayDo(t *testing.T) {
 	p.signIn(texts["ada"])
 	p.says(".act .refused", "You are ada, viewer in default, and this takes the role operator or one that may more.")
 	p.until("that it cannot be done", `document.querySelector(".act button.main").disabled`)
+	p.now(`(history.pushState(null, "", "?do=push"), dispatchEvent(new Event("popstate")))`)
+	p.says(".act .refused", "this takes the role pusher or one that may more.")
+	p.now(`(history.back(), 1)`)
+	p.says(".act .refused", "this takes the role operator or one that may more.")
 	p.until("that nothing else is offered", `!document.querySelector(".buttons") &&
 		document.querySelector(".me").textContent.trim() === "viewer"`)
+	const apart = `[...document.querySelectorAll(".top > *, .top .crumbs a")].map(e => e.getBoundingClientRect()).every(
+		(is, i, all) => is.right <= document.documentElement.clientWidth && all.slice(0, i).every(was =>
+			is.left >= was.right || is.top >= was.bottom || is.left >= was.left && is.right <= was.right))`
+	p.until("that nothing of the head lies over another", apart)
 	p.accessible("viewer", text)
 	p.keep("roles-light-390", false)
 	p.view(1440, "dark")
 	p.keep("roles-dark-1440", false)
 	p.click(".top", "Sign out")
 	p.signIn(texts["bob"])
-	p.until("what an operator may", offered+` === "Pause …,Fire …,Push …"`)
+	p.until("what an operator may", offered+` === "Pause …,Fire …,Push …,More …"`)
 	p.until("that nothing is refused", `!document.querySelector(".act .refused")`)
 	p.click(".act", "Pause")
 	p.says(".act .did", "Paused behind epoch 0.")
 	p.click(".top", "Sign out")
 	p.signIn(texts["cyd"])
 	p.says(".act .refused", "You are cyd, whose token is narrowed to reading.")
+	p.view(390, "light")
+	p.until("that nothing of the head lies over another", apart)
+	p.keep("roles-narrowed-390", false)
 	p.b.said = nil // that it asks for a token
 
 	p = p.b.open(at + "/graphs/inverses?letters=1&declared=1")

@@ -192,6 +192,11 @@ func fired(epoch int) string {
 		record(epoch))
 }
 
+// behind is that of a firing before which so many were left out.
+func behind(left, epoch int) string {
+	return strings.Replace(fired(epoch), `"type":"firing",`, fmt.Sprintf(`"type":"firing","left_out":%d,`, left), 1)
+}
+
 func record(epoch int) string {
 	at := time.Date(2026, 11, 1, 0, 0, 0, epoch*1_000_000, time.UTC).Format(time.RFC3339Nano)
 	return fmt.Sprintf(`{"epoch":%d,"incarnation":1,"at":%q,"cause":"criteria","key":null,"ok":true,"error":null,`+
@@ -218,9 +223,9 @@ func historyOf(newest func() int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// epochs are those of the list of firings, as it is shown.
+// epochs are those of the list of firings, as it is shown, with "+2" where two were left out.
 const epochs = `[...document.querySelectorAll(".firings tbody tr")].map(r => r.querySelector("button")?.textContent
-	.replace(/\D/g, "") ?? "gap").join()`
+	.replace(/\D/g, "") ?? (r.matches(".left") ? "+" + r.textContent.replace(/\D/g, "") : "gap")).join()`
 
 // upTo are the epochs from one down to another, as they are listed.
 func upTo(from, to int) string {

@@ -29,6 +29,7 @@ var layers = []struct {
 	{3, "internal/node/"}, {3, "internal/node/wasm"}, {3, "internal/graph"}, {3, "internal/accumulator"},
 	{3, "internal/sink"}, {3, "internal/dal/rules"},
 	{4, "internal/accumulator/pump"}, {4, "internal/reactor"}, {4, "internal/kafkanet"}, {4, "internal/registered"},
+	{4, "internal/language"},
 	{4, "internal/dal/sqlite"}, {4, "internal/dal/postgres"}, {4, "internal/dal/memory"},
 	{5, "internal/live"}, {5, "internal/compile"}, {5, "internal/source/"}, {5, "internal/sink/"}, {5, "internal/dal"},
 	{5, "internal/supervisor"},

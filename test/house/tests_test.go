@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,4 +235,39 @@ func unitOf(e ast.Expr) (seconds float64, known bool) {
 	}
 	seconds, known = map[string]float64{"Millisecond": 0.001, "Second": 1, "Minute": 60, "Hour": 3600}[unit.Sel.Name]
 	return seconds, known
+}
+
+// TestWhatIsRunAloneIsThere: the Makefile names tests that `make test` runs without the race detector only, in
+// internal/differential: each is one of it, and of no other package.
+func TestWhatIsRunAloneIsThere(t *testing.T) {
+	atRoot(t)
+	t.Parallel()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\nALONE := ")
+	list, _, _ = strings.Cut(list, "\n")
+	where := map[string]string{}
+	for _, name := range strings.Split(list, "|") {
+		where[name] = ""
+	}
+	for _, p := range packages(t) {
+		for _, f := range p.files {
+			for _, d := range f.ast.Decls {
+				fun, ok := d.(*ast.FuncDecl)
+				if !ok || !f.test || fun.Recv != nil {
+					continue
+				}
+				if before, named := where[fun.Name.Name]; named {
+					where[fun.Name.Name] = strings.TrimSpace(before + " " + p.dir)
+				}
+			}
+		}
+	}
+	for name, in := range where {
+		if in != "internal/differential" {
+			t.Errorf("the Makefile runs %s of internal/differential alone, and it is in %q", name, in)
+		}
+	}
 }

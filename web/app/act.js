@@ -1,7 +1,11 @@
 // What all actions have: they are done when somebody says so, and say what has come of it.
 import { html, useEffect, useRef, useState } from "./vendor.js"
+import { ask, graphPath } from "./api.js"
 import { set } from "./route.js"
 import { whyNot } from "./who.js"
+
+/** post sends a command to a graph. */
+export const post = (s, verb, body = {}) => ask("POST", graphPath(s.graph, "/" + verb), { body: JSON.stringify(body) })
 
 /** useDoing is what is done when somebody says so: once at a time, with what it has come to or why it has not. */
 export const useDoing = go => {

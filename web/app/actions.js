@@ -3,11 +3,10 @@ import { html, useEffect, useRef, useState } from "./vendor.js"
 import { ask, graphPath, parse } from "./api.js"
 import { query, set, Link, toGraph } from "./route.js"
 import { brief, exact, list, own, some } from "./format.js"
-import { Panel, useDoing } from "./act.js"
+import { Panel, post, useDoing } from "./act.js"
 import { may } from "./who.js"
 import { Push } from "./push.js"
-
-const post = (s, verb, body = {}) => ask("POST", graphPath(s.graph, "/" + verb), { body: JSON.stringify(body) })
+import { maintaining } from "./maintain.js"
 
 /** waits is how much waits at the inputs. */
 const waits = s => s.accumulators.reduce((n, a) => n + a.depth + (a.waiting ?? 0), 0)
@@ -64,7 +63,7 @@ const read = text => {
 const modes = [["force", "with what there is"], ["with", "with values of your own, which stay"], ["aside", "aside, with values of your own"]]
 
 const Fire = ({ s, m }) => {
-	m.version.value
+	m.beat.value
 	const mode = modes.some(([id]) => id === query("mode")) ? query("mode") : "force"
 	const last = m.live.state?.key
 	const [key, setKey] = useState(s.keys && last != null ? JSON.stringify(last) : ""), [only, setOnly] = useState(false)
@@ -100,6 +99,7 @@ const Fire = ({ s, m }) => {
 			${s.keys && html`<label>Key <input type="search" value=${key} onInput=${event => setKey(event.target.value)} /></label>`}
 			${mode === "force" && html`<label><input type="checkbox" checked=${only} onChange=${event => setOnly(event.target.checked)} />
 				only what changes is put out</label>`}</div>
+		${s.keys && !key && html`<p class="dim">Type the key that is to fire: each has state of its own.</p>`}
 		${mode === "force" ? html`<${Forced} s=${s} state=${s.keys ? is.state : m.live.state} only=${only} />` : html`
 			<label>A value for each input, as JSON <textarea rows="8" spellcheck="false" value=${text ?? ""}
 				onInput=${event => {
@@ -143,16 +143,17 @@ const Fired = ({ did, s, aside }) => {
 	<dl class="facts">${outs.map(([name, value]) => html`<dt>${name}</dt><dd><code>${brief(value, 400)}</code></dd>`)}</dl>`
 }
 
-const all = { pause: Pause, resume: Resume, step: Step, fire: Fire, push: Push }
+const all = { pause: Pause, resume: Resume, step: Step, fire: Fire, push: Push, ...maintaining }
 
 /** Buttons lead to the actions there are. */
 export const Buttons = ({ s }) => {
 	const now = query("do")
-	const button = (id, name, needs = "operate") => may(needs) && html`<button aria-expanded=${now === id ? "true" : "false"}
+	const button = (id, name, needs = "operate", open = now === id) => may(needs) && html`<button aria-expanded=${open ? "true" : "false"}
 		onClick=${() => set({ do: now === id ? "" : id, mode: "" })}>${name} …</button>`
 	if (!may("operate") && !may("push")) return null
 	return html`<div class="buttons" role="group" aria-label="Do">${s.paused ? html`${button("resume", "Resume")} ${button("step", "Step")}` :
-		button("pause", "Pause")} ${button("fire", "Fire")} ${button("push", "Push", "push")}</div>`
+		button("pause", "Pause")} ${button("fire", "Fire")} ${button("push", "Push", "push")}
+		${" "}${button("more", "More", "operate", Object.hasOwn(maintaining, now))}</div>`
 }
 
 /** Action is the one that the address has. */

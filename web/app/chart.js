@@ -1,6 +1,7 @@
 // Charts over time: what came a second, and each epoch as a point.
 import { html, useEffect, useRef, uPlot } from "./vendor.js"
 import { clock, seconds } from "./format.js"
+import { useSeen } from "./parts.js"
 
 const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
@@ -27,7 +28,14 @@ const powers = (u, axis, min, max) => {
 	return all
 }
 
-const times = (u, splits) => splits.map(s => clock(s * 1000).slice(0, 8))
+/** lately are the last five minutes, which a chart of nothing shows. */
+const lately = () => [Date.now() / 1000 - 300, Date.now() / 1000]
+
+/** steps are the seconds between two labels: they show no shorter ones. */
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400, 7 * 86400, 30 * 86400]
+
+/** times are the labels below, without one that would be cut off at the end. */
+const times = (u, splits) => splits.map(s => s == null || u.valToPos(s, "x") > u.over.clientWidth - 22 ? "" : clock(s * 1000).slice(0, 8))
 
 const options = (kind, width, gaps) => {
 	const rates = kind === "rates"
@@ -38,9 +46,9 @@ const options = (kind, width, gaps) => {
 		width, height: 170, padding: [10, 8, 0, 0], legend: { show: false },
 		cursor: { drag: { x: false, y: false }, y: false },
 		scales: { x: rates ? { time: true, range: (u, min, max) => [max - 300, max] } :
-			{ time: true, range: (u, min, max) => min == null ? [0, 1] : max - min < 4 ? [max - 4, max + 1] : [min, max] }, y: rates ? { range: (u, min, max) => [0, Math.max(1, max ?? 1) * 1.08] } :
+			{ time: true, range: (u, min, max) => min == null ? lately() : max - min < 4 ? [max - 4, max + 1] : [min, max] }, y: rates ? { range: (u, min, max) => [0, Math.max(1, max ?? 1) * 1.08] } :
 			{ distr: 3, range: (u, min, max) => [Math.min(min ?? 1e-4, 1e-4), Math.max(max ?? 1e-2, 1e-2) * 2] } },
-		axes: [axis({ values: times, space: 80, size: 30 }), axis({ size: 62, ...rates ? {} : { splits: powers }, values: (u, splits) => splits.map(v => v == null ? "" :
+		axes: [axis({ values: times, incrs: steps, space: 80, size: 30 }), axis({ size: 62, ...rates ? {} : { splits: powers }, values: (u, splits) => splits.map(v => v == null ? "" :
 			rates ? v + "/s" : seconds(v)) })],
 		series: [{}, ...rates ? [line("events", "--accent"), line("epochs", "--second")] :
 			[dots("ok", "--accent"), dots("failed", "--bad")]],
@@ -50,7 +58,7 @@ const options = (kind, width, gaps) => {
 
 /** Chart draws data of a kind, "rates" or "epochs"; pick is called with the index that one clicks at. */
 export const Chart = ({ kind, name, data, gaps, version, pick }) => {
-	const at = useRef(), plot = useRef()
+	const at = useRef(), plot = useRef(), seen = useSeen(at).value
 	useEffect(() => {
 		const make = () => {
 			plot.current?.destroy()
@@ -69,7 +77,7 @@ export const Chart = ({ kind, name, data, gaps, version, pick }) => {
 			plot.current.destroy()
 		}
 	}, [kind])
-	useEffect(() => { plot.current?.setData(data()) }, [version])
+	useEffect(() => { if (seen) plot.current?.setData(data()) }, [version, seen])
 	const click = () => { if (pick && plot.current?.cursor.idx != null) pick(plot.current.cursor.idx) }
 	return html`<div class=${"chart" + (pick ? " picks" : "")} role="img" aria-label=${name} ref=${at} onClick=${click}></div>`
 }

@@ -22,7 +22,7 @@ const useAsked = (wanted, get, of) => {
 	return got.of === of ? got : {}
 }
 
-const by = r => [r.by?.token, r.by?.agent, r.by?.host].filter(Boolean).join(", ") || r.origin
+const by = r => [r.by?.token, r.by?.agent?.startsWith("Mozilla/") ? "a browser" : r.by?.agent, r.by?.host].filter(Boolean).join(", ") || r.origin
 
 /** Declared shows the declaration. */
 export const Declared = ({ s }) => {
@@ -48,7 +48,7 @@ export const Declared = ({ s }) => {
 				<td class="number"><button class="link" aria-label=${"Revision " + r.revision} aria-current=${String(r.revision) === chosen ? "true" : undefined}
 					onClick=${() => set({ revision: r.current ? "" : String(r.revision) })}>${exact(r.revision)}</button></td>
 				<td><${Clock} at=${r.at} /> <span class="dim">${stamped(r.at).split(",").slice(0, 2).join(",")}</span></td>
-				<td>${by(r)}</td><td class="wrap">${r.current && html`<span class="badge good">runs</span> `}${r.change}</td></tr>`)}</tbody>
+				<td title=${r.by?.agent}>${by(r)}</td><td class="wrap">${r.current && html`<span class="badge good">runs</span> `}${r.change}</td></tr>`)}</tbody>
 		</table></div>`}
 		${other ? html`<div class="bar"><h3>From revision ${chosen} to ${exact(s.revision)}, which runs</h3>
 			${may("author") && html`<button onClick=${() => goBack(chosen)}>Go back to revision ${chosen} …</button>`}</div>

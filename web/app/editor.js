@@ -6,10 +6,10 @@ import { go, set, to, toGraph } from "./route.js"
 import { who, whyNot } from "./who.js"
 import { Top } from "./parts.js"
 import { Compared } from "./compared.js"
-import { options } from "./complete.js"
 import { exact, list, some } from "./format.js"
 
 const pause = 400 // milliseconds in which nothing is typed, before the daemon is asked
+const typed = 80 // the same, for what can stand at the cursor
 
 /** nameOf is the graph that a text declares, "" while it declares none. */
 const nameOf = text => /^(?:graph|[\s{]*["']graph["'])\s*:\s*["']?([a-z][a-z0-9_]{0,63})/m.exec(text)?.[1] ?? ""
@@ -43,29 +43,37 @@ const useChecked = (graph, text, off) => {
 
 const listedAtOnce = 8 // of what can stand at a place
 
-let schema // of declarations, once somebody writes one
-
 /** wordAt is the end of what a mistake at a place means: a word, or one sign. */
 const wordAt = (line, from) => from + (/^[\w.-]+/.exec(line.slice(from))?.[0].length ?? 1)
 
 /** Code is a text that is written, with what is said of its lines. */
 const Code = ({ label, id, value, change, found = [], completes }) => {
-	const field = useRef(), [shown, show] = useState(null)
+	const field = useRef(), asked = useRef(), [shown, show] = useState(null)
 	const lines = value.split("\n"), of = new Map()
 	for (const d of found) of.set(d.line, [...(of.get(d.line) ?? []), d])
+	const hide = () => {
+		asked.current?.abort()
+		show(null)
+	}
+	useEffect(() => () => asked.current?.abort(), [])
 	const look = (forced = false) => {
-		if (!completes || !schema) return
-		const at = field.current.selectionStart, got = options(schema, field.current.value, at)
-		const before = field.current.value.slice(0, at).split("\n")
-		show(got.items.length && (forced || at > got.from) ? { ...got, at, row: before.length, column: before.at(-1).length - (at - got.from),
-			chosen: forced ? 0 : -1 } : null)
+		const f = field.current, at = f.selectionStart, before = f.value.slice(0, at).split("\n"), line = before.at(-1)
+		asked.current?.abort() // an answer to what was typed before is of no use
+		if (!completes || !forced && !/[\w.]$/.test(line)) return show(null)
+		const ends = asked.current = new AbortController()
+		setTimeout(() => ends.signal.aborted || completes({ declaration: f.value, line: before.length, column: [...line].length + 1 },
+			ends.signal).then(got => {
+			const items = got.items.filter(i => got.before + got.after === 0 || i.label !== f.value.slice(at - got.before, at))
+			show(!ends.signal.aborted && items.length ? { items, at, from: at - got.before, end: at + got.after, row: before.length,
+				column: line.length - got.before, chosen: forced ? 0 : -1 } : null)
+		}, no => no.name !== "AbortError" && show(null)), forced ? 0 : typed) // without an answer nothing is offered
 	}
 	const put = item => {
 		const f = field.current
 		f.focus()
-		f.setSelectionRange(shown.from, shown.at)
-		if (!document.execCommand("insertText", false, item.put)) f.setRangeText(item.put, shown.from, shown.at, "end")
-		show(null)
+		f.setSelectionRange(shown.from, shown.end)
+		if (!document.execCommand("insertText", false, item.text)) f.setRangeText(item.text, shown.from, shown.end, "end")
+		hide()
 		change(f.value)
 	}
 	const key = event => {
@@ -81,7 +89,7 @@ const Code = ({ label, id, value, change, found = [], completes }) => {
 			put(shown.items[shown.chosen])
 		} else if (shown && event.key === "Escape") {
 			event.stopPropagation()
-			show(null)
+			hide()
 		}
 	}
 	const listed = id + "-options"
@@ -98,11 +106,11 @@ const Code = ({ label, id, value, change, found = [], completes }) => {
 			aria-autocomplete=${completes ? "list" : undefined} aria-controls=${shown ? listed : undefined}
 			aria-activedescendant=${shown?.chosen >= 0 ? `${listed}-${shown.chosen}` : undefined} aria-invalid=${found.length > 0 ? "true" : "false"}
 			aria-describedby=${id + "-said"} value=${value} onInput=${e => { change(e.target.value); look() }} onKeyDown=${key}
-			onBlur=${() => setTimeout(() => show(null), 150)} onClick=${() => show(null)}></textarea>
+			onBlur=${() => setTimeout(hide, 150)} onClick=${hide}></textarea>
 		${shown && html`<ul class=${shown.row > 12 ? "options above" : "options"} role="listbox" id=${listed} aria-label="What can stand here"
 			style=${{ left: shown.column + "ch", top: `calc(${shown.row > 12 ? shown.row - 1 : shown.row} * var(--row))` }}>${shown.items.map((item, i) => i > shown.chosen - listedAtOnce && i < Math.max(listedAtOnce, shown.chosen + 1) && html`<li role="option"
 			id=${`${listed}-${i}`} aria-selected=${i === shown.chosen ? "true" : "false"} onMouseDown=${e => { e.preventDefault(); put(item) }}>
-			<strong>${item.label}</strong>${item.about && html` <span>${item.about.slice(0, 80)}</span>`}</li>`)}${shown.items.length > listedAtOnce &&
+			<strong>${item.label}</strong>${(item.detail || item.about) && html` <span>${[item.detail, item.about].filter(Boolean).join(": ").slice(0, 100)}</span>`}</li>`)}${shown.items.length > listedAtOnce &&
 			html`<li role="presentation"><span>${shown.items.length} in all</span></li>`}</ul>`}
 		</div></div>`
 }
@@ -166,10 +174,8 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 	const from = useRef(kept?.from ?? { revision, text: first }), refused = whyNot("author")
 	const name = graph ?? (nameOf(text) || "new_graph"), checked = useChecked(name, text, refused !== "")
 	const changed = text !== from.current.text, began = useRef(firstTests ?? tests).current
+	const completes = (body, signal) => ask("POST", graphPath(name, "/complete"), { body: JSON.stringify(body), signal })
 	const behind = graph && !is.busy && revision > from.current.revision
-	useEffect(() => {
-		if (!schema) ask("GET", "/page/graph.schema.json").then(s => { schema = s; read(1) }, () => {}) // without it nothing is offered
-	}, [])
 	useEffect(() => {
 		if (changed || tests !== began) drafts.set(id, { text, tests, from: from.current })
 		else drafts.delete(id)
@@ -201,7 +207,7 @@ export const Editor = ({ graph, revision, text: first, tests: firstTests }) => {
 	}
 	const exists = !graph && checked.would && !checked.would.created && !checked.late
 	const off = is.busy || refused !== "" || checked.late || !checked.would || !changed && graph || exists || behind
-	return html`<div class="editor"><${Code} id="declaration" label="Declaration" completes value=${text} found=${checked.found}
+	return html`<div class="editor"><${Code} id="declaration" label="Declaration" completes=${refused ? null : completes} value=${text} found=${checked.found}
 			change=${t => { put({}); write(t) }} />
 		<div role="status" class="checked">${refused ? "" : checked.late ? html`<p class="dim">The daemon looks at it …</p>` : checked.found.length > 0 ?
 			html`<p class="bad">${some(checked.found.length, "mistake", "mistakes")}.</p>` : checked.no ? "" : html`<p class="good">No mistake.</p>`}</div>

@@ -2,8 +2,8 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
 import { ask, graphPath } from "./api.js"
 import { query, set } from "./route.js"
-import { Clock, Span, Value, Waiting, statuses } from "./parts.js"
-import { brief, count, exact, own, seconds, some, stamped } from "./format.js"
+import { Clock, Span, Value, Waiting, statuses, useBeat } from "./parts.js"
+import { brief, count, exact, inputOf, seconds, some, stamped } from "./format.js"
 import { idOf } from "./history.js"
 import { Fate, Ids, Read, Taken, useWhy } from "./why.js"
 
@@ -22,12 +22,19 @@ const outcome = f => f.ok ? f.overran ? html`<span class="badge warn">▲ ok, la
 
 const outputs = f => Object.entries(f.outputs ?? {})
 
+/** Firings lists those that the page holds. A summary alone has nothing of it drawn anew. */
 export const Firings = ({ m, s }) => {
-	m.version.value // what comes between two looks is shown when it comes
+	const { graph } = s, keyed = s.keys != null, sharded = s.shards != null, put = s.outputs.map(o => o.name)
+	return useMemo(() => html`<${Listed} m=${m} graph=${graph} keyed=${keyed} sharded=${sharded} put=${put} />`, [m, graph, keyed, sharded, put.join()])
+}
+
+const Listed = ({ m, graph, keyed, sharded, put }) => {
+	const at = useRef()
+	useBeat(m.beat, at) // what comes between two looks is shown when it comes
 	const [held, hold] = useState(null), [trouble, tell] = useState(""), [most, setMost] = useState(shown), [asking, setAsking] = useState(false)
-	const all = (held ?? m.firings).rows, keyed = s.keys != null
+	const all = (held ?? m.firings).rows
 	const filter = ["cause", "outcome", "output", "key"].map(q => query(q)).join("\n")
-	const list = all.filter(fits), left = (held ?? m.firings).left, causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
+	const list = all.filter(fits), { left, holes } = held ?? m.firings, causes = [...new Set(all.filter(f => !f.gap).map(f => f.cause))].sort()
 	const turn = useRef(0), [looked, look] = useState(0) // a search ends when another is asked for, or nobody is there
 	useEffect(() => {
 		setMost(shown)
@@ -37,12 +44,15 @@ export const Firings = ({ m, s }) => {
 		onChange=${event => set({ [id]: event.target.value }, true)}>
 		<option value="">all</option>${[...new Set([...values, query(id)])].filter(Boolean).map(v => html`<option value=${v}>${v}</option>`)}
 	</select></label>`
-	const goesOn = (held ?? m.firings).older !== "", full = held?.full
+	const { older } = held ?? m.firings, full = held?.full
+	const goesOn = older !== "" && all.length > 0
+	const passed = filter.trim() !== "" && left > 0 // a search begins anew at the newest: one that fits may be among those left out
+	const marked = filter.trim() === "" && (list.length < 20 || 2 * holes.size < list.length) // else it is a sample as a whole
 	// Who looks at earlier ones holds the list: it would lose them to those that come.
 	const more = async () => {
 		setMost(most + shown)
-		if (list.length > most + shown || !goesOn || full) return
-		const of = held ?? m.firings.copy(), filtered = filter.trim() !== ""
+		if (list.length > most + shown || !passed && (!goesOn || full)) return
+		const of = passed ? new m.firings.constructor(graph) : held ?? m.firings.copy(), filtered = filter.trim() !== ""
 		const asked = turn.current
 		setAsking(true)
 		try {
@@ -59,7 +69,7 @@ export const Firings = ({ m, s }) => {
 		setAsking(false)
 	}
 	const whole = async () => {
-		const of = new m.firings.constructor(s.graph)
+		const of = new m.firings.constructor(graph)
 		setAsking(true)
 		try {
 			await of.newest()
@@ -70,36 +80,38 @@ export const Firings = ({ m, s }) => {
 		}
 		setAsking(false)
 	}
+	const empty = all.length === 0 ? older === undefined ? "What has fired is not known yet." :
+		html`Nothing has fired yet: push an event, or fire it by hand with <code>graphd fire ${graph}</code>` :
+		goesOn && !full || passed ? `None of the ${exact(all.filter(f => !f.gap).length)} firings that are here fits.` : "No firing that is kept fits."
 	const top = held && topOf(m.firings.rows, held.rows[0])
 	const fresh = !held ? "" : top < 0 ? `, more than ${count(m.firings.rows.length)} new` : top ? `, ${count(top)} new` : ""
-	return html`<section aria-labelledby="firings">
+	return html`<section aria-labelledby="firings" ref=${at}>
 		<div class="bar"><h2 id="firings">Firings</h2>
 			<button aria-pressed=${held ? "true" : "false"} onClick=${() => hold(held ? null : m.firings.copy())}>
 				${held ? "Go on" + fresh : "Hold the list"}</button></div>
 		<div class="choice">
 			${choice("cause", "Cause", [...new Set([...Object.keys(reasons), ...causes])])}
 			${choice("outcome", "Outcome", ["ok", "failed"])}
-			${choice("output", "Output", s.outputs.map(o => o.name))}
+			${choice("output", "Output", put)}
 			${keyed && html`<label>Key <input type="search" value=${query("key")} size="10"
 				onInput=${event => set({ key: event.target.value }, true)} /></label>`}
 		</div>
-		${list.length === 0 ? html`<p class="empty">${all.length ? goesOn && !full ? `None of the ${exact(all.filter(f => !f.gap).length)} firings that are here fits.` :
-			"No firing that is kept fits." :
-			"Nothing has fired yet: push an event, or fire it by hand with "}${!all.length && html`<code>graphd fire ${s.graph}</code>`}</p>` :
-		html`<div class="scroll" tabindex="0" role="group" aria-labelledby="firings"><table class="firings">
-			<thead><tr><th scope="col" class="number">Epoch</th><th scope="col">Time</th><th scope="col">Cause</th>
-				${keyed && html`<th scope="col">Key</th>`}<th scope="col">Outcome</th><th scope="col" class="number">Took</th>
-				<th scope="col">Put out</th></tr></thead>
-			<tbody>${list.slice(0, most).map(f => f.gap ? html`<${Gap} key=${idOf(f)} f=${f} columns=${keyed ? 7 : 6} />` :
-				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${s.shards != null} />`)}</tbody>
+		${list.length === 0 ? html`<p class="empty">${empty}</p>` :
+		html`<div class="scroll" tabindex="0" role="group" aria-labelledby="firings"><table class=${"firings" + (keyed ? " keyed" : "")}>
+			<thead><tr><th scope="col" class="number epoch">Epoch</th><th scope="col" class="time">Time</th><th scope="col" class="cause">Cause</th>
+				${keyed && html`<th scope="col" class="key-of">Key</th>`}<th scope="col" class="outcome">Outcome</th>
+				<th scope="col" class="number took">Took</th><th scope="col">Put out</th></tr></thead>
+			<tbody>${list.slice(0, most).flatMap(f => [f.gap ? html`<${Gap} key=${idOf(f)} f=${f} columns=${keyed ? 7 : 6} />` :
+				html`<${Line} key=${idOf(f)} f=${f} keyed=${keyed} sharded=${sharded} />`, marked && holes.has(idOf(f)) &&
+				html`<${Hole} key=${"left " + idOf(f)} n=${holes.get(idOf(f))} columns=${keyed ? 7 : 6} />`])}</tbody>
 		</table></div>`}
 		${trouble && html`<p class="bad" role="alert">${trouble}</p>`}
 		${left > 0 && html`<p class="dim left">${`More fire than one can read: ${some(left, "other")} came in between, of which the history has what is kept.`}
 			${" "}<button class="link" disabled=${asking} onClick=${whole}>List the newest without a hole</button></p>`}
-		${(list.length > most || goesOn && !full) && html`<button class="more" disabled=${asking} onClick=${more}>
+		${(list.length > most || goesOn && !full || passed) && html`<button class="more" disabled=${asking} onClick=${more}>
 			${filter.trim() && list.length <= most ? "Search the history" : "Earlier ones"}</button>`}
 		${asking && html`<span class="dim" role="status"> ${some(looked, "firing")} looked at …</span>`}
-		${full && list.length <= most && html`<p class="dim">The list is full. <code>graphd firings ${s.graph}</code> has those before.</p>`}
+		${full && list.length <= most && html`<p class="dim">The list is full. <code>graphd firings ${graph}</code> has those before.</p>`}
 	</section>`
 }
 
@@ -109,12 +121,20 @@ const topOf = (rows, first) => {
 	return same >= 0 ? same : rows.findIndex(f => first && Date.parse(f.at) <= Date.parse(first.at))
 }
 
-const Gap = ({ f, columns }) => html`<tr class="gap"><td colspan=${columns}>${f.from == null ? "A gap: what came in between is " +
+/** Gap, Hole and Line are drawn once, and then anew only where what is chosen is another: of fifty few come in a second. */
+const Gap = ({ f, columns }) => useMemo(() => html`<tr class="gap"><td colspan=${columns}>${f.from == null ? "A gap: what came in between is " +
 	"not known any more." : `A gap: ${some(f.to - f.from + 1, "frame was", "frames were")} missed here` +
-	`${f.shard ? " of shard " + f.shard : ""}. What is kept of them is in the history.`}</td></tr>`
+	`${f.shard ? " of shard " + f.shard : ""}. What is kept of them is in the history.`}</td></tr>`, [f, columns])
+
+const Hole = ({ n, columns }) => useMemo(() => html`<tr class="left"><td colspan=${columns}>${some(n, "other")} came in between</td></tr>`,
+	[n, columns])
 
 const Line = ({ f, keyed, sharded }) => {
 	const now = query("epoch") === String(f.epoch) && query("shard", "0") === String(f.shard ?? 0)
+	return useMemo(() => drawn(f, keyed, sharded, now), [f, keyed, sharded, now])
+}
+
+const drawn = (f, keyed, sharded, now) => {
 	const number = (sharded ? `${f.shard ?? 0}/` : "") + exact(f.epoch)
 	const show = () => set({ epoch: String(f.epoch), shard: f.shard ? String(f.shard) : "" })
 	return html`<tr class=${(now ? "chosen " : "") + (f.ok ? "" : "failed")}>
@@ -160,7 +180,7 @@ export const Firing = ({ m, firing, graph }) => {
 		const of = m.firings.rows.filter(x => !x.gap && (x.shard ?? 0) === Number(shard || 0)).map(x => x.epoch)
 		const at = Number(firing.epoch)
 		return { before: at > 1 ? at - 1 : 0, after: of.length && at < Math.max(...of) ? at + 1 : 0 }
-	}, [firing.id, m.version.value])
+	}, [firing.id, m.beat.value])
 	const step = (to, name) => html`<button disabled=${!to} onClick=${() => set({ epoch: String(to) }, true)}>${name}</button>`
 	return html`<section class="panel" aria-label=${"Epoch " + firing.epoch}>
 		<div class="bar"><h2 tabindex="-1" ref=${head}>Epoch ${exact(Number(firing.epoch))}</h2>
@@ -198,13 +218,13 @@ const Detail = ({ f, why }) => {
 		</dl>
 		${w?.guard && html`<h3>The guard read</h3><${Read} values=${w.guard.reads} />`}
 		<h3>Inputs</h3>
-		${Object.keys(f.cut ?? f.inputs).map(name => html`<details open=${own(f.cut, name)?.taken}>
+		${Object.keys(f.cut ?? f.inputs).map(name => [name, inputOf(f, name)]).map(([name, i]) => html`<details open=${i.taken}>
 			<summary><strong>${name}</strong> ${inputs.has(name) ? html`<${Taken} i=${inputs.get(name)} />` :
-				own(f.cut, name)?.taken ? html`<span class="badge good">taken</span>` :
-				html`<span class="badge idle">${own(f.cut, name)?.absent ? "absent" : "read again"}</span>`}
-				${" "}<code>${own(f.cut, name)?.absent ? "" : brief(own(f.inputs, name), 40)}</code></summary>
-			${own(f.cut, name)?.position && html`<p class="dim">position <code>${f.cut[name].position}</code></p>`}
-			<${Value} value=${own(f.inputs, name)} name=${"Input " + name} /></details>`)}
+				i.taken ? html`<span class="badge good">taken</span>` :
+				html`<span class="badge idle">${i.absent ? "absent" : "read again"}</span>`}
+				${" "}<code>${i.absent ? "" : brief(i.value, 40)}</code></summary>
+			${i.position && html`<p class="dim">position <code>${i.position}</code></p>`}
+			${i.absent ? html`<p class="dim">Nothing has come of it yet.</p>` : html`<${Value} value=${i.value} name=${"Input " + name} />`}</details>`)}
 		<h3>Nodes</h3>
 		<ul class="nodes">${Object.entries(f.nodes ?? {}).map(([name, n]) => html`<li class=${n.status}>
 			<strong>${name}</strong> <span class=${"badge " + looks[n.status]} title=${statuses[n.status]}>${n.status.replace("_", " ")}</span>

@@ -13,9 +13,10 @@ import { Letters } from "./letters.js"
 import { Declared } from "./declared.js"
 import { Tail } from "./tail.js"
 import { Shards } from "./shards.js"
-import { Followers, Happened, Kept, Latency, Watermarks } from "./standing.js"
+import { Followers, Happened, Kept, Latency, Watermarks, toldOf } from "./standing.js"
 import { Action, Buttons } from "./actions.js"
-import { atDaemon, bytes, cores, count, exact, list, nothing, own, rate, seconds, some } from "./format.js"
+import { Lost } from "./maintain.js"
+import { atDaemon, bytes, cores, count, exact, inputOf, list, nothing, own, rate, seconds, sentence, some } from "./format.js"
 
 export const GraphPage = ({ name }) => {
 	const m = useMemo(() => follow(name), [name])
@@ -39,10 +40,8 @@ export const GraphPage = ({ name }) => {
 }
 
 const Body = ({ m, s }) => {
-	m.version.value
 	const firing = useFiring(s.graph)
-	const plan = m.plan.value, chosen = query("at")
-	const choose = id => set({ at: id === chosen ? "" : id }, true)
+	const plan = m.plan.value
 	return html`
 		${s.description && html`<p class="lead">${s.description}</p>`}
 		<${Away} stream=${m.stream} />
@@ -52,19 +51,7 @@ const Body = ({ m, s }) => {
 		${m.trouble.value && html`<div class="notice bad" role="alert"><p>${m.trouble.value}</p></div>`}
 		<${Action} s=${s} m=${m} />
 		<${Figures} s=${s} />
-		<section aria-labelledby="picture">
-			<div class="bar"><h2 id="picture">Picture</h2>
-				${firing.id && html`<p class="asof">As it was in epoch ${firing.epoch}
-					<button class="link" onClick=${() => set({ epoch: "", shard: "" })}>back to now</button></p>`}
-				${!firing.id && m.live.state?.key !== undefined && html`<p class="dim">values of the key that fired last:${" "}
-					<code>${JSON.stringify(m.live.state.key)}</code></p>`}
-				<button aria-pressed=${query("zoom") === "whole" ? "true" : "false"}
-					onClick=${() => set({ zoom: query("zoom") ? "" : "whole" }, true)}>Whole picture</button>
-			</div>
-			${plan ? html`<${Picture} whole=${query("zoom") === "whole"} plan=${plan} summary=${s} live=${m.live} firing=${firing.value} chosen=${chosen}
-				choose=${choose} />` : html`<${Waiting} />`}
-			${plan && chosen && html`<${Piece} id=${chosen} plan=${plan} s=${s} m=${m} firing=${firing.value} />`}
-		</section>
+		<${Pictured} m=${m} s=${s} plan=${plan} firing=${firing} />
 		<div class="columns">
 			<div class="now">
 				<${Readiness} s=${s} m=${m} />
@@ -92,6 +79,25 @@ const Body = ({ m, s }) => {
 		${firing.id && html`<${Firing} m=${m} firing=${firing} graph=${s.graph} />`}`
 }
 
+/** Pictured is what moves of the page: it is drawn a few times a second, and what stands around it once. */
+const Pictured = ({ m, s, plan, firing }) => {
+	m.version.value
+	const chosen = query("at"), choose = id => set({ at: id === chosen ? "" : id }, true)
+	return html`<section aria-labelledby="picture">
+		<div class="bar"><h2 id="picture">Picture</h2>
+			${firing.value && html`<p class="asof">As it was in epoch ${firing.epoch}
+				<button class="link" onClick=${() => set({ epoch: "", shard: "" })}>back to now</button></p>`}
+			${!firing.value && m.live.state?.key !== undefined && html`<p class="dim">values of the key that fired last:${" "}
+				<code>${JSON.stringify(m.live.state.key)}</code></p>`}
+			<button aria-pressed=${query("zoom") === "whole" ? "true" : "false"}
+				onClick=${() => set({ zoom: query("zoom") ? "" : "whole" }, true)}>Whole picture</button>
+		</div>
+		${plan ? html`<${Picture} whole=${query("zoom") === "whole"} plan=${plan} summary=${s} live=${m.live} firing=${firing.value} chosen=${chosen}
+			choose=${choose} />` : html`<${Waiting} />`}
+		${plan && chosen && html`<${Piece} id=${chosen} plan=${plan} s=${s} m=${m} firing=${firing.value} />`}
+	</section>`
+}
+
 const Figures = ({ s }) => {
 	const lag = s.accumulators.reduce((n, a) => a.lag == null ? n : (n ?? 0) + a.lag, null)
 	const letters = s.counters.dead_lettered + s.outputs.reduce((n, o) => n + o.failed, 0)
@@ -115,7 +121,7 @@ const words = (s, live) => {
 	if (s.paused) return ["Paused" + (s.paused_by ? " by " + s.paused_by : "") + ".", "Events are taken, and nothing fires " +
 		"until it is resumed."]
 	if (s.health !== "live" && s.health !== "degraded" && s.health !== "warming")
-		return ["It does not fire: " + s.health + ".", s.health_reason?.detail ?? healths[s.health]?.[1] ?? ""]
+		return ["It does not fire: " + s.health + ".", sentence(s.health_reason?.detail ?? healths[s.health]?.[1])]
 	const triggers = s.accumulators.filter(a => a.triggers)
 	const fresh = triggers.filter(a => own(live.state?.dirty, a.name) ?? a.dirty)
 	const of = triggers.length > 1 ? `${fresh.length} of ${some(triggers.length, "input")} that trigger ` +
@@ -125,14 +131,14 @@ const words = (s, live) => {
 	const time = s.clock === "event" ? Date.parse(s.engine_time ?? 0) : atDaemon()
 	if (s.due_at && Date.parse(s.due_at) > time + 1000) return ["Waiting for its time.", `What waits may fire at ${new Date(s.due_at).toLocaleTimeString()}.`]
 	if (triggers.length === 0) return ["Nothing triggers it.", "It fires on command alone."]
-	if (s.health === "warming") return ["It is warming up.", s.health_reason?.detail ?? healths.warming[1]]
+	if (s.health === "warming") return ["It is warming up.", sentence(s.health_reason?.detail ?? healths.warming[1])]
 	if (s.keys) return ["Each key waits for itself.", s.keys.waiting ? `${some(s.keys.waiting, "value")} of ` +
 		`keys ${s.keys.waiting === 1 ? "waits" : "wait"} for a counterpart, a guard or their time.` : "No value of any key waits."]
 	return ["Ready.", `The next event of ${list(triggers.map(a => a.name), "or")} fires it, if the criteria and the guard let it.`]
 }
 
 const Readiness = ({ s, m }) => {
-	m.version.value
+	m.beat.value
 	const live = m.live
 	const [first, more] = words(s, live)
 	return html`<section aria-labelledby="ready">
@@ -142,9 +148,9 @@ const Readiness = ({ s, m }) => {
 		const dirty = own(live.state?.dirty, a.name) ?? a.dirty, there = own(live.state?.cache, a.name) !== undefined
 		return html`<li key=${a.name}><span class=${"dot " + (dirty ? "dirty" : there ? "there" : "")} aria-hidden="true"></span>
 			<strong>${a.name}</strong>
-			<span>${dirty ? "has something new" : there ? "seen by the last epoch" : live.state ? "nothing yet" : "nothing new"}
+			<span>${dirty ? "has something new" : there ? "seen by the last epoch" : !live.state ? "nothing new" : a.last_event_at ? "no value yet" : "nothing yet"}
 				${!a.triggers && ", does not trigger"}</span>
-			${!well(a.health) && html`<${Health} health=${a.health} reason=${a.health_reason} /><${Advice} reason=${a.health_reason} />`}
+			${!well(a.health) && html`<${Health} health=${a.health} reason=${a.health_reason} /><${Advice} reason=${a.health_reason} /><${Lost} a=${a} />`}
 			<span class="dim when"><${When} at=${a.last_event_at} /></span></li>`
 	})}</ul>
 	</section>`
@@ -200,37 +206,37 @@ const Timeline = ({ m }) => {
 		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
 		const all = [fs.map(f => Date.parse(f.at) / 1000), fs.map(f => f.ok ? Math.max(1, f.duration_us) / 1e6 : null),
 			fs.map(f => f.ok ? null : Math.max(1, f.duration_us) / 1e6)]
-		if (fs.length === 1) for (const row of all) row.push(row === all[0] ? row[0] + 1 : null) // one alone would have a day for itself
+		if (fs.length && all[0][0] === all[0].at(-1)) // one moment alone would have a day for itself
+			for (const row of all) row.push(row === all[0] ? row[0] + 1 : null)
 		return all
 	}
 	const pick = k => {
 		const fs = m.firings.rows.filter(f => !f.gap).slice(0, 400).reverse()
 		if (fs[k]) set({ epoch: String(fs[k].epoch), shard: fs[k].shard ? String(fs[k].shard) : "" })
 	}
-	const s = m.summary.value
+	const s = m.summary.value, told = m.firings.left > 0 ? toldOf : ""
 	return html`<section aria-labelledby="time">
 		<h2 id="time">Over time</h2>
 		<p class="legend"><span class="key accent"></span>events <span class="key second"></span>epochs, a second
 			<span class="key gap"></span>not heard</p>
 		<${Chart} kind="rates" name=${`Events and epochs a second, now ${rate(s.events_per_second)} and ` +
-			rate(s.epochs_per_second)} data=${() => m.rates} gaps=${() => m.gaps} version=${m.tick.value} />
-		<p class="legend">How long each epoch took: <span class="key accent"></span>ok <span class="key bad"></span>failed</p>
-		<${Chart} kind="epochs" name="How long each of the last epochs took; the list below has them" data=${points}
-			gaps=${() => m.gaps} version=${m.version.value} pick=${pick} />
-		<${Latency} rows=${m.firings.rows} />
+			rate(s.epochs_per_second)} data=${() => m.rates} gaps=${() => m.gaps} version=${m.beat.value} />
+		<p class="legend">How long each epoch took${told}: <span class="key accent"></span>ok <span class="key bad"></span>failed</p>
+		<${Chart} kind="epochs" name=${`How long each of the ${told ? "" : "last "}epochs took${told}; the list below has them`} data=${points}
+			gaps=${() => m.gaps} version=${m.beat.value} pick=${pick} />
+		<${Latency} rows=${m.firings.rows} told=${told} />
 	</section>`
 }
 
 /** Piece is a piece of the picture in full. */
 const Piece = ({ id, plan, s, m, firing }) => {
-	m.version.value
 	const [kind, name] = [id.slice(0, 1), id.slice(2)]
 	const rows = []
 	let value
 	if (kind === "i" || kind === "s") {
 		const a = m.live.accumulators.get(name), i = plan.inputs.find(x => x.name === name)
 		if (!a || !i) return null
-		value = own(firing ? firing.inputs : m.live.state?.cache, name)
+		value = firing ? inputOf(firing, name).value : own(m.live.state?.cache, name)
 		rows.push(["Kind", a.kind], ["Source", a.from ? `${a.source} ${a.from}` : a.source], ["Strategy", a.strategy],
 			["Type", html`<code>${i.type}</code>`], ["Events", rate(a.rate)],
 			["Queue", `${count(a.depth)} of ${count(a.capacity)}` + (a.seconds_to_full == null ? "" :
@@ -261,7 +267,7 @@ const Piece = ({ id, plan, s, m, firing }) => {
 	}
 	return html`<div class="piece" role="region" aria-label=${name}>
 		<div><h3>${name}</h3><dl class="facts">${rows.map(([k, v]) => html`<dt>${k}</dt><dd>${v}</dd>`)}</dl></div>
-		<div><h3>${firing ? `Value in epoch ${firing.epoch}` : "Value"}</h3>${value === undefined ? html`<p class="dim">None yet.</p>` :
+		<div><h3>${firing ? `Value in epoch ${firing.epoch}` : "Value"}</h3>${value === undefined ? html`<p class="dim">${firing ? "None." : "None yet."}</p>` :
 			html`<${Value} value=${value} name=${"Value of " + name} />`}</div>
 		<button class="quiet close" aria-label="Close" onClick=${() => set({ at: "" }, true)}>✕</button>
 	</div>`

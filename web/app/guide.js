@@ -96,7 +96,7 @@ export const Guide = ({ s, m }) => {
 }
 
 const Step = ({ s, m, n }) => {
-	m.version.value
+	m.beat.value
 	const step = steps[n], head = useRef(), last = n === steps.length - 1
 	const [is, put] = useState({})
 	const began = useRef({ epoch: s.epoch, letters: letters(s), stopped: false })

@@ -24,7 +24,7 @@ export class Firings {
 		this.rows = []
 		this.sizes = new Map() // by id
 		this.bytes = 0
-		this.left = 0 // that came in between those that came by themselves, and were not told
+		this.holes = new Map() // by id, how many came right before it and were not told
 		// Where the history goes on behind the last row: a cursor, "" where nothing is before it, and undefined where that
 		// has to be found, since rows have left the list.
 		this.older = undefined
@@ -33,8 +33,11 @@ export class Firings {
 	/** copy is a list that nothing comes to by itself. */
 	copy() {
 		const c = new Firings(this.graph)
-		return Object.assign(c, { rows: [...this.rows], sizes: new Map(this.sizes), bytes: this.bytes, left: this.left, older: this.older })
+		return Object.assign(c, { rows: [...this.rows], sizes: new Map(this.sizes), bytes: this.bytes, holes: new Map(this.holes), older: this.older })
 	}
+
+	/** left is how many came in between the rows and were not told. */
+	get left() { return [...this.holes.values()].reduce((n, of) => n + of, 0) }
 
 	/** full says that the list has as many as it may. */
 	get full() { return this.rows.length >= asked || this.bytes >= askedBytes }
@@ -44,21 +47,47 @@ export class Firings {
 		this.bytes += size
 	}
 
-	/** fired adds a firing that has just been, and says whether it is new. */
-	fired(f, size) {
-		if (this.sizes.has(idOf(f))) return false
-		this.note(f, size)
-		this.rows.unshift(f)
-		this.trim()
+	/** fired adds a firing that has just been, before which some were left out, and says whether it is new. */
+	fired(f, size, left = 0) {
+		if (this.sizes.has(idOf(f))) return false // of the history, which has those too
+		this.come(f, size, left)
 		return true
 	}
 
 	/** gap adds a gap above all. */
-	gap(of) {
-		const row = { gap: true, shard: 0, at: new Date(atDaemon()).toISOString(), ...of }
-		this.note(row, 100)
+	gap(of, left = 0) {
+		this.come({ gap: true, shard: 0, at: new Date(atDaemon()).toISOString(), ...of }, 100, left)
+	}
+
+	come(row, size, left) {
+		this.note(row, size)
 		this.rows.unshift(row)
+		if (left) {
+			this.holes.set(idOf(row), left)
+			this.fill(row)
+		}
 		this.trim()
+	}
+
+	/** fill has the hole below a row be what the rows that are there leave of it: a shard counts its epochs one by one. */
+	fill(row) {
+		let left = this.holes.get(idOf(row))
+		this.holes.delete(idOf(row))
+		for (let k = this.rows.indexOf(row) + 1; left > 0 && !row.gap && k < this.rows.length; k++) {
+			const below = this.rows[k]
+			if ((below.shard ?? 0) !== (row.shard ?? 0)) continue
+			if (below.gap || below.incarnation !== row.incarnation) break
+			const between = row.epoch - below.epoch - 1
+			left = between ? Math.min(left, between) : left - 1 // the one below is among those
+			if (between) break
+			row = below
+		}
+		if (left > 0) this.holes.set(idOf(row), left)
+	}
+
+	/** settle fills what rows of the history fill. */
+	settle() {
+		for (const row of this.rows.filter(f => this.holes.has(idOf(f)))) this.fill(row)
 	}
 
 	trim() {
@@ -66,6 +95,8 @@ export class Firings {
 			const id = idOf(this.rows.pop())
 			this.bytes -= this.sizes.get(id) ?? 0
 			this.sizes.delete(id)
+			this.holes.delete(id)
+			this.holes.delete(idOf(this.rows.at(-1))) // behind the last the history goes on
 			this.older = undefined
 		}
 	}
@@ -87,6 +118,7 @@ export class Firings {
 			fresh.push(row)
 		}
 		this.rows = [...this.rows, ...fresh].sort(newer)
+		this.settle()
 		const last = this.rows.at(-1)
 		if (last === undefined) this.older = ""
 		else if (items.length && idOf(last) === idOf(items.at(-1))) this.older = next
@@ -102,7 +134,8 @@ export class Firings {
 			const at = seeks ? items.findIndex(f => idOf(f) === idOf(last)) : -1
 			if (!seeks || at >= 0) {
 				this.older = next
-				return this.append(items.slice(at + 1))
+				this.append(items.slice(at + 1))
+				return this.settle()
 			}
 			if (!next || n === pages) { // the history does not have that firing any more, or very much has fired since
 				this.older = next

@@ -87,8 +87,8 @@ export const Keys = ({ s, m }) => {
 /** One is what a key has. It is asked for again when the key has fired, once a second at most. */
 const One = ({ of, s, m }) => {
 	const [got, put] = useState({}), [turn, again] = useState(0)
-	m.version.value
-	const last = m.live.state, fired = useRef(0), left = m.firings.left
+	m.beat.value
+	const last = m.live.state, fired = useRef(0), left = m.live.left // however many that is, it grows
 	if (last?.key !== undefined && JSON.stringify(last.key) === of) fired.current = last.epoch
 	else if (left) fired.current = "of those that were not told, at " + left // it may be among them
 	useEffect(() => {

@@ -2,23 +2,40 @@
 import { batch, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { ask, graphPath } from "./api.js"
-import { atDaemon, own, skew } from "./format.js"
+import { atDaemon, own, skew, tick } from "./format.js"
 import { Firings } from "./history.js"
 import { withHealth } from "./parts.js"
 
 const ticks = 600 // seconds in the chart
 const keysKept = 50 // whose last values are known
 const shownASecond = 4 // epochs and states, as often as something is drawn
+const readAgain = 1500 // milliseconds until what one reads is drawn without a summary, which comes once a second
 const planAgain = 15000 // milliseconds until a plan is asked for again that could not be had
 
-/** follow follows one graph until it is closed. */
+/**
+ * follow follows one graph until it is closed. What moves, the picture, is drawn with each version; figures, lists and
+ * charts, which one reads, with each beat alone: when a summary has come, and all in one frame.
+ */
 export const follow = name => {
 	const m = {
-		summary: signal(null), plan: signal(null), trouble: signal(""), version: signal(0), tick: signal(0),
-		live: { accumulators: new Map(), outputs: new Map(), changed: new Map(), put: new Map(), state: null, at: 0 },
+		summary: signal(null), plan: signal(null), trouble: signal(""), version: signal(0), beat: signal(0),
+		live: { accumulators: new Map(), outputs: new Map(), changed: new Map(), put: new Map(), state: null, at: 0, left: 0 },
 		firings: new Firings(name), rates: [[], [], []], gaps: [],
 	}
-	const changed = slowly(() => { m.live.at = Date.now(); m.version.value++ })
+	let stands = null, beats = 0, later // the newest summary, when the last beat was, and what waits for the next
+	const changed = slowly(() => batch(() => {
+		m.live.at = Date.now()
+		m.version.value++
+		clearTimeout(later)
+		if (stands === m.summary.value && m.live.at - beats < readAgain) {
+			later = setTimeout(changed, beats + readAgain - m.live.at)
+			return
+		}
+		beats = m.live.at
+		m.summary.value = stands
+		m.beat.value++
+		tick()
+	}))
 	const troubles = new Map()
 	let planned = -1, plannedAt = 0, last
 
@@ -48,6 +65,7 @@ export const follow = name => {
 		} catch (no) {
 			tell("history", no.message)
 		}
+		beats = 0 // it was asked for
 		changed()
 	}
 
@@ -76,10 +94,8 @@ export const follow = name => {
 		events.push(s.events_per_second)
 		epochs.push(s.epochs_per_second)
 		if (t.length > ticks) for (const row of m.rates) row.splice(0, row.length - ticks)
-		batch(() => {
-			m.summary.value = s
-			m.tick.value++
-		})
+		stands = s
+		m.summary.value ??= s // the first at once
 		if (planned !== s.revision || Date.now() - plannedAt > planAgain) {
 			plannedAt = Infinity
 			plan(s.revision)
@@ -92,8 +108,8 @@ export const follow = name => {
 		changed()
 	}
 
-	const fired = (f, size) => {
-		if (!m.firings.fired(f, size)) return
+	const fired = (f, size, left) => {
+		if (!m.firings.fired(f, size, left)) return
 		for (const [output, value] of Object.entries(f.outputs ?? {})) m.live.put.set(output, { at: Date.now(), value })
 	}
 
@@ -121,12 +137,12 @@ export const follow = name => {
 			if (!goesOn) history()
 		},
 		heard(f, size) {
-			m.firings.left += f.left_out ?? 0
+			m.live.left += f.left_out ?? 0
 			switch (f.type) {
 			case "summary":
 				return summed(f.summary, f.looked_at)
 			case "firing":
-				fired(f.firing, size)
+				fired(f.firing, size, f.left_out)
 				break
 			case "state":
 				seen({ ...f.state, key: f.key })
@@ -138,10 +154,10 @@ export const follow = name => {
 					last = undefined
 					break
 				}
-				m.firings.gap({ from: f.from, to: f.to, shard: f.shard ?? 0 })
+				m.firings.gap({ from: f.from, to: f.to, shard: f.shard ?? 0 }, f.left_out)
 				break
 			case "health":
-				if (m.summary.value && !f.shard && !m.summary.value.shards) m.summary.value = withHealth(m.summary.value, f)
+				if (stands && !f.shard && !stands.shards) stands = withHealth(stands, f)
 				break
 			case "error":
 				if (f.code !== "graph_ended") tell("stream", f.detail)
@@ -150,6 +166,9 @@ export const follow = name => {
 			changed()
 		},
 	})
-	m.close = m.stream.close
+	m.close = () => {
+		clearTimeout(later)
+		m.stream.close()
+	}
 	return m
 }

@@ -1,5 +1,5 @@
 // The overview: every graph in a row, what needs somebody first.
-import { html, useEffect, useRef, useMemo, useState, signal } from "./vendor.js"
+import { html, useEffect, useLayoutEffect, useRef, useMemo, useState, signal } from "./vendor.js"
 import { open, slowly } from "./stream.js"
 import { place, query, set, to, Link, toGraph, tenant } from "./route.js"
 import { may } from "./who.js"
@@ -10,10 +10,11 @@ import { count, rate, bytes, cores, some, nothing, list } from "./format.js"
 const urgency = r => {
 	const n = worst(r.health)
 	if (r.health !== "live") return Math.max(0, n)
-	return n + (r.dead_letters > 0 || r.pending > 0 && r.failing > 0 ? 1 : r.paused ? 2 : 3)
+	return n + (needy(r) ? 1 : r.dead_letters > 0 ? 2 : r.paused ? 3 : 4)
 }
 
-const needy = r => r.health !== "live" || r.failing > 0
+/** needy says that somebody has to look: a live graph too has a reason where what comes is lost to it, or waits. */
+const needy = r => r.health !== "live" || r.health_reason || r.failing > 0 || r.stale > 0
 
 /** columns are what a row shows: how it is ordered by, and what of it is told. */
 const columns = [
@@ -204,7 +205,7 @@ const why = r => r.health_reason?.detail ?? (r.paused ? "nothing fires until it 
 /** Row is drawn anew when its graph stands otherwise: scrolling draws those alone that come into sight. */
 const Row = ({ row, index, top, height }) => {
 	const at = useRef()
-	useEffect(() => () => { // who is at a graph that goes out of sight is not at the one that takes its element
+	useLayoutEffect(() => () => { // who is at a graph that goes out of sight is not at the one that takes its element
 		if (at.current?.contains(document.activeElement)) document.activeElement.blur()
 	}, [row.graph])
 	return useMemo(() => html`<div role="row" ref=${at} class=${"row" + (needy(row) ? " needy" : "")}

@@ -1,5 +1,5 @@
 // Pieces that several views have.
-import { html, useEffect, useState, signal } from "./vendor.js"
+import { html, effect, useEffect, useSignal, useState, signal } from "./vendor.js"
 import { now, seconds, clock, nothing, stamped, ago } from "./format.js"
 import { Link, to, tenant } from "./route.js"
 import { signOut, signedOut } from "./api.js"
@@ -15,10 +15,14 @@ export const healths = {
 	stopped: ["idle", "an operator has stopped it"],
 	degraded: ["warn", "it runs, and something of it does not"],
 	live: ["good", "it runs"],
+}
+
+const ofInputs = { // what inputs have beside these
+	disconnected: ["bad", "what it reads from cannot be reached"],
 	socket_only: ["idle", "it has no source of its own: events are pushed to it"],
 }
 
-const severity = Object.keys(healths).filter(h => h !== "socket_only") // that one is of inputs
+const severity = Object.keys(healths)
 
 /** worst orders healths, the worst first; one that is not known is worse than any. */
 export const worst = health => severity.indexOf(health)
@@ -34,7 +38,7 @@ const marks = { good: "●", warn: "▲", bad: "✖", wait: "◌", idle: "■" }
 
 /** Health is a health in a word. What it looks like is never all there is: a mark and the word say it too. */
 export const Health = ({ health, paused, reason }) => {
-	const [look, means] = healths[health] ?? ["idle", ""]
+	const [look, means] = healths[health] ?? ofInputs[health] ?? ["idle", ""]
 	return html`<span class="health">
 		<span class=${"badge " + look} title=${reason?.detail ?? means}><span aria-hidden="true">${marks[look]}</span>
 			${" " + health}</span>
@@ -128,6 +132,44 @@ export const Waiting = ({ children = "Loading …" }) => {
 	const [late, show] = useState(false)
 	useEffect(() => { const t = setTimeout(() => show(true), 300); return () => clearTimeout(t) }, [])
 	return late ? html`<p class="dim" role="status">${children}</p>` : null
+}
+
+/** useSeen says of an element whether it is in sight, or about to be: what is not need not be drawn as often. */
+export const useSeen = at => {
+	const seen = useSignal(true)
+	useEffect(() => {
+		const look = new IntersectionObserver(all => { seen.value = all.at(-1).isIntersecting }, { rootMargin: "100px" })
+		look.observe(at.current)
+		return () => look.disconnect()
+	}, [])
+	return seen
+}
+
+const unseen = 3000 // milliseconds between two drawings of what is out of sight
+
+/** useBeat has a component drawn with each beat while it is new or its element is in sight, and out of sight less often. */
+export const useBeat = (beat, at) => {
+	const seen = useSeen(at), shown = useSignal(0)
+	useEffect(() => {
+		const made = Date.now()
+		let last = 0, timer
+		const show = () => {
+			clearTimeout(timer)
+			timer = undefined
+			last = Date.now()
+			shown.value = shown.peek() + 1
+		}
+		const ends = effect(() => {
+			beat.value
+			if (seen.value || Date.now() - last >= unseen || Date.now() - made < unseen) show()
+			else timer ??= setTimeout(show, last + unseen - Date.now())
+		})
+		return () => {
+			ends()
+			clearTimeout(timer)
+		}
+	}, [beat])
+	return shown.value
 }
 
 /** Span is a time span of so many microseconds. */

@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor.js"
 import { arrange, r } from "./arrange.js"
 import { Waiting } from "./parts.js"
-import { brief, count, rate, nothing, own, some } from "./format.js"
+import { brief, count, rate, inputOf, nothing, own, some } from "./format.js"
 
 const cut = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text
 
@@ -18,9 +18,8 @@ const lookOf = (b, live, firing) => {
 		return { state: acc && !well(acc.health) ? "failed" : "", text: "" }
 	case "input": {
 		if (firing) {
-			const took = own(firing.cut, b.name)
-			return { state: took?.taken ? "ran" : "", value: own(firing.inputs, b.name),
-				tag: took?.taken ? some(took.events, "event") : "read again" }
+			const { taken, absent, events, value } = inputOf(firing, b.name)
+			return { state: taken ? "ran" : "", value, tag: taken ? some(events, "event") : absent ? "absent" : "read again" }
 		}
 		const dirty = own(live.state?.dirty, b.name) ?? acc?.dirty
 		return { state: acc && !well(acc.health) && acc.health !== "stopped" ? "failed" : dirty ? "dirty" : "",
@@ -72,7 +71,7 @@ const pressed = fill => fill >= 0.8 ? "bad" : fill >= 0.5 ? "warn" : ""
 const few = 60 // pieces that are arranged at once
 const atOnce = 75 // that are drawn in one frame
 
-/** useArranged is where the pieces stand, null as long as that is found out beside the page. */
+/** useArranged is where the pieces stand, null as long as that is found out beside the page, and by whom it was found. */
 const useArranged = (plan, accumulators) => {
 	const of = [plan, accumulators.map(a => a.name + a.kind + a.source).join()]
 	const small = plan.inputs.length + plan.nodes.length + plan.outputs.length <= few
@@ -81,7 +80,7 @@ const useArranged = (plan, accumulators) => {
 		if (small) return
 		const beside = new Worker(new URL("layout.js", import.meta.url), { type: "module" })
 		beside.onmessage = ({ data }) => {
-			put(data)
+			put({ ...data, by: "worker" })
 			beside.terminate()
 		}
 		beside.onerror = () => put(arrange(plan, accumulators)) // late, and all the same
@@ -131,7 +130,7 @@ const Drawn = ({ p, summary, live, firing, chosen, choose, whole }) => {
 		event.preventDefault()
 		frame.current.querySelector(`[data-id="${CSS.escape(next)}"]`)?.focus()
 	}
-	return html`<div class="picture" ref=${frame} tabindex=${p.width * scale > room + 1 || p.height * scale > innerHeight / 2 ? "0" : undefined}
+	return html`<div class="picture" ref=${frame} data-arranged=${p.by ?? "page"} tabindex=${p.width * scale > room + 1 || p.height * scale > innerHeight / 2 ? "0" : undefined}
 		role="group" aria-label="Picture of the graph; arrow keys lead from piece to piece" onKeyDown=${press}>
 		<svg width=${p.width * scale} height=${p.height * scale} viewBox=${`0 0 ${p.width} ${p.height}`}
 			onClick=${event => idAt(event) && choose(idAt(event))} onMouseOver=${event => point(idAt(event))}

@@ -2,10 +2,9 @@
 import { html, useRef, useState } from "./vendor.js"
 import { ask, signIn, signInAtIssuer, signedOut } from "./api.js"
 import { session, Top } from "./parts.js"
+import { sentence } from "./format.js"
 
 const issuer = () => "issuer" in document.documentElement.dataset
-
-const sentence = text => text.slice(0, 1).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".")
 
 export const SignIn = () => {
 	const field = useRef()

@@ -97,8 +97,11 @@ const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sort
 
 const edges = [10, 20, 50, 100, 200, 500] // of a decade's microseconds, tenfold
 
-/** Latency is how long the epochs took that the page holds: how many lie between two bounds. */
-export const Latency = ({ rows }) => {
+/** toldOf says of epochs that they are not all that there were. */
+export const toldOf = " that the page was told of, the rare ones among them more often"
+
+/** Latency is how long the epochs took that the page holds: how many lie between two bounds; told says which these are. */
+export const Latency = ({ rows, told = "" }) => {
 	const took = rows.filter(f => !f.gap && f.ok).map(f => Math.max(1, f.duration_us)).sort((a, b) => a - b)
 	if (took.length < 5) return null
 	const bounds = []
@@ -108,7 +111,7 @@ export const Latency = ({ rows }) => {
 	for (const us of took) bars.find(([, high]) => us <= high)[2]++
 	const first = bars.findIndex(b => b[2]), last = bars.findLastIndex(b => b[2])
 	const seen = bars.slice(Math.max(0, first - 1), last + 2), most = Math.max(...seen.map(b => b[2]))
-	const says = `Of ${some(took.length, "epoch")} half took at most ${seconds(at(took, .5) / 1e6)}, 99 of 100 at most ${
+	const says = `Of ${some(took.length, "epoch")}${told && told + ","} half took at most ${seconds(at(took, .5) / 1e6)}, 99 of 100 at most ${
 		seconds(at(took, .99) / 1e6)}, the longest ${seconds(took.at(-1) / 1e6)}.`
 	return html`<p class="legend">${says}</p>
 		<div class="bars" role="group" tabindex="0" aria-label=${says}>${seen.map(([low, high, n]) => html`<div title=${`${seconds(low / 1e6)} to ${
@@ -117,17 +120,32 @@ export const Latency = ({ rows }) => {
 			<span class="high">${high === Infinity ? "…" : "≤ " + seconds(high / 1e6)}</span></div>`)}</div>`
 }
 
-/** Watermarks are how far inputs have come, in the words of their sources. */
+/** Watermarks are how far inputs have come, in the words of their sources, and in the time of their events. */
 export const Watermarks = ({ s }) => {
-	const of = s.accumulators.filter(a => a.position)
+	const of = s.accumulators.filter(a => a.position || a.watermark)
 	return of.length === 0 ? null : html`<section aria-labelledby="marks">
 		<h2 id="marks">How far the inputs have come</h2>
 		${s.held_back_by && html`<p class="says"><strong>${s.held_back_by}</strong> holds the others back.</p>`}
-		<dl class="facts">${of.map(a => html`<dt>${a.name}</dt><dd>${parts(a.position).length > 1 ? html`<span class="dim">
+		<dl class="facts">${of.map(a => html`<dt>${a.name}</dt><dd>${a.position && html`${parts(a.position).length > 1 ? html`<span class="dim">
 			${some(parts(a.position).length, "stream")}</span> ` : ""}<code>${list(parts(a.position).slice(0, 64))}</code>
-			${a.lag != null && html` <span class="dim">${a.lag === 0 ? "at the end" : some(a.lag, "event") + " behind"}</span>`}</dd>`)}</dl>
+			${a.lag != null && html` <span class="dim">${a.lag === 0 ? "at the end" : some(a.lag, "event") + " behind"}</span>`}`}
+			${a.watermark && html`<${Mark} name=${a.name} of=${a.watermark} />`}</dd>`)}</dl>
 	</section>`
 }
+
+const partition = name => name === "" ? "pushes" : name
+
+/** Mark is how far the time of events has come, and by which partition of the input that goes. */
+const Mark = ({ name, of }) => html`<p>Its watermark is at <time dateTime=${of.at}>${stamped(of.at)}</time>${of.all > 1 ? html`: <strong>
+		${partition(of.held_by)}</strong> ${of.partitions[0]?.idle ? "is furthest ahead, and all are silent" : "holds it back"}` : ""}.</p>
+	${of.all > 1 && html`<details><summary>${some(of.all, "partition")}</summary><div class="scroll" tabindex="0" role="group"
+		aria-label=${"Partitions of " + name}><table><thead><tr><th scope="col">Partition</th><th scope="col">Newest event of</th>
+			<th scope="col">Last heard of</th><th scope="col">Waited for</th></tr></thead>
+		<tbody>${of.partitions.map(p => html`<tr key=${p.partition}><th scope="row">${partition(p.partition)}</th><td>${p.newest ?
+			stamped(p.newest) : nothing}</td><td><${When} at=${p.heard} /></td><td>${p.idle ? html`<span class="dim">no, it is silent</span>` :
+			p.partition === of.held_by ? html`<span class="badge warn">▲ holds it back</span>` : "yes"}</td></tr>`)}</tbody></table></div>
+		${of.all > of.partitions.length && html`<p class="dim">Those that are furthest behind are here; the others are ahead of them, or silent.</p>`}
+	</details>`}`
 
 /** polled is the position of a polled statement: which change it is, and up to where rows were read. The rest is digests. */
 const polled = one => one.replace(/^(rows~[^#]*)#.(.*),[^,]*:(\d+)$/s, (_, part, bound, n) => `${part}:${n}` + (bound && ` up to ${bound}`))

@@ -145,7 +145,7 @@ export const open = (path, topics, { heard, again = () => {}, resumes = false, w
 
 /**
  * slowly calls show at most so often, and a last time for what came in between: four times a second, and less often where
- * showing takes long, so that a page which has much to show leaves its reader's machine alone.
+ * showing takes long on the whole, so that a page which has much to show leaves its reader's machine alone.
  */
 export const slowly = (show, ms = 250, share = 30, most = 2000) => {
 	let waits, cost = 0
@@ -155,7 +155,7 @@ export const slowly = (show, ms = 250, share = 30, most = 2000) => {
 			waits = undefined
 			const began = performance.now()
 			show()
-			setTimeout(() => { cost = performance.now() - began }) // what has changed is drawn before that
+			setTimeout(() => { cost += (performance.now() - began - cost) / 4 }) // what has changed is drawn before that
 		}, Math.min(most, Math.max(ms, share * cost)))
 	}
 }

@@ -122,7 +122,7 @@ const Row = ({ r, i, s }) => {
 	if (f.type === "gap") return html`<li class="gap" style=${style}>${f.from == null ? "A gap: what came in between is not known." :
 		`A gap: ${some(f.to - f.from + 1, "frame was", "frames were")} missed here.`}</li>`
 	const epoch = html`<${Link} href=${toGraph(s.graph, { epoch: String(f.epoch), shard: f.shard ? String(f.shard) : "",
-		tail: query("tail"), "tail-where": query("tail-where") })} aria-label=${`Epoch ${f.epoch} in full`}>${f.shard != null && `${f.shard}/`}${exact(f.epoch)}<//>`
+		tail: query("tail"), "tail-where": query("tail-where") })} aria-label=${`Epoch ${f.shard != null ? `${f.shard}/` : ""}${exact(f.epoch)} in full`}>${f.shard != null && `${f.shard}/`}${exact(f.epoch)}<//>`
 	const key = f.firing ? f.firing.key : f.key
 	const value = f.type === "output" ? f.value : f.firing.outputs
 	return html`<li style=${style}><${Clock} at=${r.at} /> ${epoch} <strong>${f.output ?? f.firing.cause}</strong>

@@ -36,7 +36,7 @@ export const whyNot = need => {
 	if (may(need)) return ""
 	const is = who.value
 	return is.read_only ? `You are ${is.subject}, whose token is narrowed to reading` : `You are ${is.subject}, ${is.role} in ${
-		is.tenant}, and this takes the role ${least[need]}${need === "push" || need === "platform" ? "" : " or one that may more"}`
+		is.tenant}, and this takes the role ${least[need]}${need === "platform" ? "" : " or one that may more"}`
 }
 
 const can = { read: "look at graphs", push: "push events", operate: "fire, pause, replay", author: "apply declarations",

@@ -190,10 +190,24 @@ type Watermark struct {
 	Newest time.Time
 	// Until is the end of the first window that is open; zero where none is, or that is not known.
 	Until time.Time
+	// Partitions are those that it goes by, of All that there are: those that are furthest behind first, those that are
+	// idle last. They are told where they are asked for.
+	Partitions []Partition
+	All        int
+}
+
+// Partition is how far the time of events has come in one partition of the input; that of pushes is "".
+type Partition struct {
+	Name   string
+	Newest time.Time // the greatest time that it vouches for; zero before its first event
+	Heard  time.Time // when it was last heard of; zero where that is not known
+	Idle   bool      // silent for so long that it is not waited for
 }
 
 // Timing is a fold, or a state, that goes by the time of events.
 type Timing interface {
 	// Watermark is how far it has come; ok is false before the first event.
 	Watermark() (w Watermark, ok bool)
+	// Partitioned is how far it has come with so many partitions at most; nil before the first event.
+	Partitioned(most int) *Watermark
 }

@@ -69,7 +69,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 // compileInit finds the state before the first event.
 func (p *program) compileInit(c Declared, at *fold.Site) spec.Diagnostics {
 	p.init = boundary.Null()
-	scope := expression.Scope{Names: at.Scope.Names[fold.NameVars : fold.NameVars+1], Stop: at.Scope.Stop}
+	scope := expression.Scope{Names: at.Scope.Names[fold.NameVars : fold.NameVars+1], For: at.Scope.For}
 	made, ds := compileForm(&c.Init, scope)
 	if made == nil {
 		return ds

@@ -8,7 +8,9 @@ import (
 )
 
 var (
-	types        = decode.Words("inner", "left", "right", "full")
+	types = decode.Choice{Words: []string{"inner", "left", "right", "full"}, Also: map[string]string{
+		"outer": "full", "full outer": "full", "full_outer": "full", "left outer": "left", "left_outer": "left",
+		"right outer": "right", "right_outer": "right"}}
 	latePolicies = decode.Words("drop", "dead_letter")
 )
 

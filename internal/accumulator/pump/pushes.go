@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/checkpoint"
 )
 
@@ -103,6 +104,30 @@ func (l *Line) FoldPush(now time.Time) (poison *accumulator.PanicError) {
 		s.record(index, l.cfg.Core.Add(now, ev, carried(ev)))
 	}
 	return nil
+}
+
+// ComingPush is the n-th pushed event from the next on, nil where it is not folded here; ok is false where there are
+// not so many.
+func (l *Line) ComingPush(n int) (ev *boundary.Event, ok bool) {
+	h := &l.pushes
+	if !h.has {
+		return nil, false
+	}
+	next := h.next
+	for i := h.at; i < len(h.group); i++ {
+		s := &h.group[i]
+		if i > h.at {
+			next = s.lo
+		}
+		if n < s.hi-next {
+			if s.push.fate(next + n).Elsewhere {
+				return nil, true
+			}
+			return &s.push.events[next+n], true
+		}
+		n -= s.hi - next
+	}
+	return nil, false
 }
 
 // Exhausted reports whether all of the group is folded, so that Answer lets the next ones in.

@@ -54,7 +54,7 @@ func (c Declared) Compile(at *fold.Site) (*fold.Program, spec.Diagnostics) {
 	var ds spec.Diagnostics
 	w.keys, ds = fold.CompileKeys(c.Key, at.Scope, ds)
 	shaped := at.Shaped()
-	outer := expression.Scope{Names: shaped.Names[fold.NameVars : fold.NameVars+1], Stop: at.Scope.Stop}
+	outer := expression.Scope{Names: shaped.Names[fold.NameVars : fold.NameVars+1], For: at.Scope.For}
 	env := &expression.Env{Values: []boundary.Value{fold.NameVars: at.Vars}}
 	for _, f := range c.Aggregate {
 		text := cmp.Or(f.Expr.Text, "nil") // an empty one could not be read, which has been said

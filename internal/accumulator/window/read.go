@@ -54,7 +54,7 @@ func readDeclared(d *decode.Decoder, v decode.Value, w *Declared) {
 		return
 	}
 	kinds := []string{"tumbling", "hopping", "session", "count"}
-	if _, ok := d.Exclusive(got, "the window", kinds); !ok && !meant(v, kinds) {
+	if _, ok := d.Exclusive(got, "the window", kinds); !ok && !meant(v, kinds) && len(got) == len(v.Entries()) {
 		d.Report(v.Whole(), decode.CodeMissingKind, "",
 			"the window does not say what it is; give tumbling, hopping, session or count")
 	}

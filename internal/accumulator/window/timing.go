@@ -4,29 +4,28 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator/fold"
-	"github.com/graphd/graphd/internal/accumulator/window/watermark"
 )
 
-// told is a watermark as others are told it.
-func told(wm *watermark.Watermark) (w fold.Watermark, ok bool) {
-	p := wm.Slowest()
-	if wm.Mark == watermark.NoTime || p == nil {
-		return w, false
-	}
-	return fold.Watermark{At: time.Unix(0, wm.Mark).UTC(), HeldBy: p.Name, Newest: time.Unix(0, p.Max).UTC()}, true
-}
-
 // Watermark implements [fold.Timing].
-func (w *timely) Watermark() (fold.Watermark, bool) { return told(&w.wm) }
+func (w *timely) Watermark() (fold.Watermark, bool) { return w.wm.Told() }
+
+// Partitioned implements [fold.Timing].
+func (w *timely) Partitioned(most int) *fold.Watermark { return w.wm.Partitioned(most) }
 
 // Watermark implements [fold.Timing].
 func (h *handle) Watermark() (fold.Watermark, bool) {
-	w, ok := told(&h.wm)
+	w, ok := h.wm.Told()
 	if h.closed < len(h.instances) {
 		w.Until = time.Unix(0, h.instances[h.closed].end).UTC()
 	}
 	return w, ok
 }
 
+// Partitioned implements [fold.Timing].
+func (h *handle) Partitioned(most int) *fold.Watermark { return h.wm.Partitioned(most) }
+
 // Watermark implements [fold.Timing].
-func (h *sessionsHandle) Watermark() (fold.Watermark, bool) { return told(&h.wm) }
+func (h *sessionsHandle) Watermark() (fold.Watermark, bool) { return h.wm.Told() }
+
+// Partitioned implements [fold.Timing].
+func (h *sessionsHandle) Partitioned(most int) *fold.Watermark { return h.wm.Partitioned(most) }

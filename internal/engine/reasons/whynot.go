@@ -9,9 +9,11 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/engine/refusals"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
+	"github.com/graphd/graphd/internal/quota"
 	"github.com/graphd/graphd/internal/reactor"
 	"github.com/graphd/graphd/internal/why"
 )
@@ -19,8 +21,14 @@ import (
 // mostSilent bounds the epochs that are looked at for why they gave nothing.
 const mostSilent = 200
 
+// Local is what a daemon knows of all its graphs that no shard does.
+type Local struct {
+	Refused refusals.Events
+	Quotas  *quota.Book // nil bounds nobody
+}
+
 // Seen is what the shards that are asked, which run here, know of why nothing comes. The question's Since is a time.
-func Seen(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery) ([]why.Seen, error) {
+func (l *Local) Seen(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery) ([]why.Seen, error) {
 	p, err := Picture(m)
 	if err == nil {
 		err = p.Output(q.Output)
@@ -39,6 +47,10 @@ func Seen(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery) ([]why.See
 		return nil, err
 	}
 	all := make([]why.Seen, len(shards))
+	if len(all) > 0 { // it is told once
+		meter := l.Quotas.Meter(m.Ref().Tenant, m.Ref().Name)
+		all[0].Rejected, all[0].Slowed = l.Refused.Of(m.Ref()), meter.Waits(quota.GraphEvents)
+	}
 	for i, s := range shards {
 		seen := &all[i]
 		seen.Shard = s.Number()

@@ -12,6 +12,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator/pump"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/engine/reasons"
 	"github.com/graphd/graphd/internal/graphrun"
 	"github.com/graphd/graphd/internal/graphrun/parts"
 	"github.com/graphd/graphd/internal/graphrun/told"
@@ -25,6 +26,8 @@ type Desk struct {
 	who     Roll
 	life    context.Context // until when what is started here runs
 	lanes   parts.Lanes
+	// Local is what this daemon knows beside its graphs.
+	Local reasons.Local
 }
 
 // Roll knows the members of a store.

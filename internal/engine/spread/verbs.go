@@ -95,8 +95,8 @@ var verbs = map[string]verb{
 	"fire": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, req *api.FireRequest) (any, error) {
 		return m.Fire(ctx, *req)
 	}),
-	"why_not": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *api.WhyNotQuery) (any, error) {
-		return reasons.Seen(ctx, m, q)
+	"why_not": verbOf(func(ctx context.Context, d *Desk, m *graphrun.Graph, q *api.WhyNotQuery) (any, error) {
+		return d.Local.Seen(ctx, m, q)
 	}),
 	"keys": verbOf(func(ctx context.Context, _ *Desk, m *graphrun.Graph, q *api.KeyQuery) (any, error) {
 		return keylist.Here(ctx, m, q)

@@ -22,7 +22,7 @@ func (d *Desk) WhyNot(ctx context.Context, m *graphrun.Graph, q *api.WhyNotQuery
 		q.Since = since.Format(time.RFC3339Nano)
 	}
 	if !d.Apart(m) {
-		seen, err := reasons.Seen(ctx, m, q)
+		seen, err := d.Local.Seen(ctx, m, q)
 		if err != nil {
 			return w, err
 		}

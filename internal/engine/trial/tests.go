@@ -58,7 +58,15 @@ func tooLarge(format string, args ...any) error {
 // Test runs the tests of a declaration under virtual time, each case on a graph of its own. Nothing is applied, read or
 // put out: what the tests do not give is not there.
 func (b *Bench) Test(ctx context.Context, g api.Ref, d *Declaration, tests string) (none api.TestResult, err error) {
-	if len(tests) > MaxTests {
+	switch {
+	case len(d.Text) == 0 || tests == "":
+		missing := "declaration"
+		if tests == "" {
+			missing = "tests"
+		}
+		return none, refuse(http.StatusBadRequest, api.CodeInvalidBody, "%s is missing or empty: it is the text of a "+
+			"document, as YAML or JSON, and a request has declaration and tests", missing)
+	case len(tests) > MaxTests:
 		return none, tooLarge("the tests have %d bytes, and may have %d: send some of them at a time, or run "+
 			"'graphd test' where the files are", len(tests), MaxTests)
 	}
@@ -102,13 +110,14 @@ func (b *Bench) turn(ctx context.Context, tenant string) (free func(), err error
 func read(tests, graph string) (*scenario.Document, error) {
 	doc, err := scenario.Parse([]byte(tests), "")
 	if err == nil && doc.Graph != graph {
-		err = &scenario.Mistake{Line: 1, Text: fmt.Sprintf("the tests are of graph %q, and the declaration of %q: "+
-			"make them equal", doc.Graph, graph)}
+		err = scenario.Whole("", fmt.Sprintf("the tests are of graph %q, and the declaration of %q: make them equal",
+			doc.Graph, graph))
 	}
 	if err != nil {
 		var found api.Diagnostics
 		for _, m := range scenario.Mistakes(err) {
-			found = append(found, api.Diagnostic{Line: m.Line, Column: 1, Code: api.CodeTestsInvalid, Text: m.Text})
+			found = append(found, api.Diagnostic{Line: m.Line, Column: m.Column, Path: m.Path,
+				Code: api.CodeTestsInvalid, Text: m.Text})
 		}
 		return nil, &api.Error{Status: http.StatusUnprocessableEntity, Code: api.CodeTestsInvalid,
 			Detail: "the tests have " + api.Mistakes(len(found)) + ", and were not run", Diagnostics: found}

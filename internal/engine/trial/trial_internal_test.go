@@ -86,7 +86,8 @@ func TestBounds(t *testing.T) {
 	}{
 		"no document": {bench(little), "graph: [", "tests_invalid"},
 		"a mistake": {bench(little), strings.Replace(tests, "push: { a: 1 }", "psuh: 1", 1),
-			`:9:1: tests_invalid: "psuh"`},
+			`:9:9: tests_invalid: "psuh"`},
+		"no tests":      {bench(little), "", "invalid_body: tests is missing or empty"},
 		"another graph": {bench(little), strings.Replace(tests, "doubles", "halves", 1), `graph "halves"`},
 		"cases":         {bench(little), many, "tests_too_large: there are 201 cases"},
 		"bytes":         {bench(little), tests + strings.Repeat("#", MaxTests), "tests_too_large: the tests have"},
@@ -108,12 +109,23 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A declaration of another graph than it was sent for is none of this caller's.
+// A declaration of another graph than it was sent for is none of this caller's, and mistakes name what they are about.
 func TestMisnamed(t *testing.T) {
 	t.Parallel()
 	_, err := bench(little).Test(t.Context(), api.Ref{Tenant: "default", Name: "other"},
 		&Declaration{Text: []byte(declared)}, tests)
 	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Code != api.CodeNameMismatch {
 		t.Error(err)
+	}
+	_, err = bench(little).Test(t.Context(), api.Ref{Tenant: "default", Name: "other"}, &Declaration{}, tests)
+	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Code != api.CodeInvalidBody ||
+		!strings.HasPrefix(refused.Detail, "declaration is missing") {
+		t.Errorf("without a declaration: %v", err)
+	}
+	_, err = bench(little).Test(t.Context(), api.Ref{Tenant: "default", Name: "doubles"},
+		&Declaration{Text: []byte(declared)}, strings.Replace(tests, "push: { a: 1 }", "psuh: 1", 1))
+	if refused, ok := errors.AsType[*api.Error](err); !ok || len(refused.Diagnostics) != 1 ||
+		refused.Diagnostics[0].Path != "cases.1.steps.0.psuh" {
+		t.Errorf("with a mistake: %v", err)
 	}
 }

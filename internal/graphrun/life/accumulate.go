@@ -131,7 +131,7 @@ func (a *accumulatorRun) liveSource() accumulator.Source {
 // mirror tells the source that runs how far its positions are durable (M29).
 func (r *Run) mirror(i int, positions []boundary.Position) {
 	if s, ok := r.accs[i].liveSource().(accumulator.Mirror); ok && s.Mirrors() {
-		s.Durable(positions)
+		s.Durable(func() []boundary.Position { return positions })
 	}
 }
 

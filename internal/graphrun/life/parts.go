@@ -115,6 +115,16 @@ func (r *Run) Writer(i int) *delivery.Writer {
 	return r.writers[i]
 }
 
+// Crowded is the first output that has no room beyond what is held for it; -1 where none is.
+func (r *Run) Crowded() int {
+	for i, held := range r.Reactor.View().Held {
+		if w := r.Writer(i); w != nil && int64(w.Free()) <= held {
+			return i
+		}
+	}
+	return -1
+}
+
 // Attach gives the outputs that feed other graphs by now a writer, while the run is on.
 // Values of epochs from then on are delivered.
 func (r *Run) Attach(ctx context.Context) {

@@ -149,6 +149,9 @@ func joinInput(a, o *api.AccumulatorSummary, global bool) {
 	if o.Lag != nil && (a.Lag == nil || *a.Lag < *o.Lag) { // all of them read the same; see [Across]
 		a.Lag = o.Lag
 	}
+	if o.Watermark != nil && (a.Watermark == nil || o.Watermark.At.Before(a.Watermark.At)) {
+		a.Watermark = o.Watermark
+	}
 	if a.Position != o.Position {
 		a.Position = "" // each shard stands elsewhere, and no position is that of all
 	}

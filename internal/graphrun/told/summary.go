@@ -207,7 +207,21 @@ func (k *Known) accumulator(i int, in *reactor.InputView, more Input, incarnatio
 	if h := in.History; h != nil {
 		s.Versions = &api.Versions{Count: h.Versions, Max: h.Max, Bytes: h.Bytes, Since: timePtr(h.Since)}
 	}
+	s.Watermark = watermark(in.Timed)
 	return s
+}
+
+func watermark(t *accumulator.Watermark) *api.Watermark {
+	if t == nil {
+		return nil
+	}
+	w := &api.Watermark{At: t.At, HeldBy: t.HeldBy, All: t.All}
+	w.Partitions = make([]api.PartitionTime, len(t.Partitions))
+	for i, p := range t.Partitions {
+		w.Partitions[i] = api.PartitionTime{Partition: p.Name, Newest: timePtr(p.Newest), Heard: timePtr(p.Heard),
+			Idle: p.Idle}
+	}
+	return w
 }
 
 func (k *Known) output(i int, v *reactor.View, w *delivery.Writer) api.OutputSummary {

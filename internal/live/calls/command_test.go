@@ -187,7 +187,7 @@ func TestM21NobodyIsCalledForAnEpochThatHasEnded(t *testing.T) {
 	}, keys)
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look(d.ahead, time.Hour) // four are on their way, and four wait
+	d.Look(d.ahead, time.Hour, nil) // four are on their way, and four wait
 	node, l := d.theLine()
 	for q := range l.known {
 		core.Answer(q.key, node, q.id, &kind.Answer{Status: http.StatusOK, Body: []byte("1")})
@@ -220,7 +220,7 @@ func TestM4NothingIsAskedAheadOfAFullBook(t *testing.T) {
 	}, keys)
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look(d.ahead, time.Hour)
+	d.Look(d.ahead, time.Hour, nil)
 	node, l := d.theLine()
 	last := l.waiting[len(l.waiting)-1]
 	large := append(bytes.Repeat([]byte{' '}, 64<<20), '7')
@@ -237,7 +237,7 @@ func TestM4NothingIsAskedAheadOfAFullBook(t *testing.T) {
 		}
 		for d.Tried(); core.Fire(core.Now()); {
 		}
-		d.Look(d.ahead, time.Hour)
+		d.Look(d.ahead, time.Hour, nil)
 	}
 	if asked.Load() != keys-1 || most.Load() != 1 || core.Brimful() {
 		t.Errorf("%d calls were made, %d at once; the book is full: %v", asked.Load(), most.Load(), core.Brimful())

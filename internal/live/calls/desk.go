@@ -52,10 +52,13 @@ type line struct {
 	epoch   int64             // before the next, when that was first seen to wait for an answer of the node
 
 	// What an operator sees: how many calls are on their way and wait, and since when, in Unix nanoseconds, the next
-	// epoch waits for one; 0 while it does not.
-	out, queued atomic.Int32
-	since       atomic.Int64
+	// epoch waits for one; 0 while it does not; and how many answers were remembered ones.
+	out, queued   atomic.Int32
+	since, cached atomic.Int64
 }
+
+// Foresee are the questions of so many epochs at most whose events wait for their turn: see [reactor.Core.Foresee].
+type Foresee func(most int, within time.Duration) (asks []reactor.Ask, more bool)
 
 // placed is a question that waits for its turn; ahead is that it is of an epoch behind the next.
 type placed struct {
@@ -153,9 +156,10 @@ func (l *line) hasten(q question) bool {
 }
 
 // Look asks what the core has asked for since it last fired, and what it will ask for next in so many epochs at most,
-// which are run for that: within a time, and more says that there are others. While the core does not fire with what
-// has come, in a pause for one, nothing more is asked.
-func (d *Desk) Look(most int, within time.Duration) (more bool) {
+// which are run for that: within a time, and more says that there are others. foresee, if not nil, is the same for
+// epochs whose events wait for their turn. While the core does not fire with what has come, in a pause for one, nothing
+// more is asked.
+func (d *Desk) Look(most int, within time.Duration, foresee Foresee) (more bool) {
 	if d == nil {
 		return false
 	}
@@ -165,10 +169,15 @@ func (d *Desk) Look(most int, within time.Duration) (more bool) {
 		var asks []reactor.Ask
 		asks, more = d.core.Ahead(min(most, d.ahead), within)
 		d.place(asks, true)
+		if foresee != nil && !more {
+			asks, more = foresee(d.ahead, within)
+			d.place(asks, true)
+		}
 	}
 	for node, l := range d.lines { // each by itself: the order does not matter
 		l.notice(asking && slices.ContainsFunc(d.core.Asked(), func(a reactor.Ask) bool { return a.Node == node }),
 			d.core.Epoch())
+		l.cached.Store(d.core.Remembered(node))
 	}
 	return more
 }
@@ -291,7 +300,7 @@ func (d *Desk) Told() map[string]kind.Told {
 	all := make(map[string]kind.Told, len(d.lines))
 	for _, l := range d.lines {
 		t := l.client.Told()
-		t.Out, t.Waiting = int(l.out.Load()), int(l.queued.Load())
+		t.Out, t.Waiting, t.Cached = int(l.out.Load()), int(l.queued.Load()), l.cached.Load()
 		if since := l.since.Load(); since != 0 {
 			t.WaitedFor = time.Unix(0, since)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,11 @@ outputs: { o: { from: n, sink: { drop: {} } } }
 
 // open makes a core of a graph that calls, with so many keys that wait, and its desk.
 func open(t *testing.T, handler http.HandlerFunc, keys int) (*reactor.Core, *Desk, <-chan struct{}) {
+	t.Helper()
+	return openOf(t, doc, handler, keys)
+}
+
+func openOf(t *testing.T, doc string, handler http.HandlerFunc, keys int) (*reactor.Core, *Desk, <-chan struct{}) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -91,7 +97,7 @@ func TestM22CallsOfEpochsToCome(t *testing.T) {
 		for d.Tried(); core.Fire(core.Now()); {
 		}
 		tries++
-		d.Look(d.ahead, time.Hour)
+		d.Look(d.ahead, time.Hour, nil)
 	}
 	for i, m := range core.Released() {
 		if m.Key != boundary.KeyOf(boundary.Int(int64(i))) || m.Value.String() != "7" {
@@ -107,6 +113,38 @@ func TestM22CallsOfEpochsToCome(t *testing.T) {
 	}
 }
 
+// What all ask for that is remembered the first asks, and one that was answered with an error asks again.
+func TestOneAsksForAll(t *testing.T) {
+	const keys = 10
+	var asked atomic.Int64
+	core, d, wake := openOf(t, strings.Replace(doc, "body: a", `path: a, cache: { key: '"same"', ttl: 1h }`, 1),
+		func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) == 1 {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(w, r.URL.Path[1:])
+		}, keys)
+	for core.Epoch() < keys {
+		if d.Take(core.Now()); d.Waits() {
+			<-wake
+			continue
+		}
+		for d.Tried(); core.Fire(core.Now()); {
+		}
+		d.Look(d.ahead, time.Hour, nil)
+	}
+	out := core.Released()
+	for _, m := range out {
+		if m.Value.String() != "1" {
+			t.Errorf("key %s has %s", m.Key, m.Value)
+		}
+	}
+	told := d.Told()["n"]
+	if asked.Load() != 2 || len(out) != keys-1 || told.Calls != 2 || told.Cached != keys-2 || told.Failed != 1 {
+		t.Errorf("%d calls, %d answers; told %+v", asked.Load(), len(out), told)
+	}
+}
+
 // M22: a graph that does not fire, because it is paused for one, asks once and no more, however often it is looked at.
 func TestM22NothingIsAskedAgainBeforeItFires(t *testing.T) {
 	var asked atomic.Int64
@@ -116,12 +154,12 @@ func TestM22NothingIsAskedAgainBeforeItFires(t *testing.T) {
 	}, 1)
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look(d.ahead, time.Hour)
+	d.Look(d.ahead, time.Hour, nil)
 	for !d.Take(core.Now()) {
 		<-wake
 	}
 	for range 5 {
-		d.Look(d.ahead, time.Hour)
+		d.Look(d.ahead, time.Hour, nil)
 	}
 	for _, l := range d.lines {
 		if l.under > 0 || len(l.waiting) > 0 || len(l.known) > 0 {
@@ -147,7 +185,7 @@ func TestM25ACallEndsWithItsEpoch(t *testing.T) {
 	d.most = time.Millisecond
 	d.Tried()
 	core.Fire(core.Now())
-	d.Look(d.ahead, time.Hour)
+	d.Look(d.ahead, time.Hour, nil)
 	for !d.Take(core.Now()) {
 		<-wake
 	}
@@ -171,7 +209,7 @@ func TestM38ACloseWaitsForNoAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}, 10)
 	core.Fire(core.Now())
-	d.Look(d.ahead, time.Hour)
+	d.Look(d.ahead, time.Hour, nil)
 	for range 4 {
 		<-began
 	}
@@ -192,7 +230,7 @@ func TestNoDesk(t *testing.T) {
 	d := New(reactor.NewCore(u.Reactor()), nil)
 	d.Stir()
 	d.Tried()
-	more := d.Look(1, time.Hour)
+	more := d.Look(1, time.Hour, nil)
 	d.Close()
 	if more || d != nil || d.Take(time.Time{}) || d.Waits() || d.Stands() || d.Holds() || d.Told() != nil {
 		t.Errorf("%+v", d)

@@ -93,6 +93,7 @@ type Flow struct {
 	heldFor  string        // who was, when that was first so, and
 	heldFrom int64         // since when
 	starving bool          // a line was told that it is
+	told     int           // of how many events that wait it is known what they will call for
 }
 
 // entry is one input's place in the flow.
@@ -114,7 +115,9 @@ type entry struct {
 	trails  bool // see [Flow.trail]
 	begun   bool // it has had a line
 	marked  time.Time
-	anew    bool // its state knows another time, or none: see [Flow.begins]
+	anew    bool               // its state knows another time, or none: see [Flow.begins]
+	scout   *accumulator.Taker // nil: what its events will be cannot be told
+	coming  coming             // of the pushes
 }
 
 // staged is what waits of one stream, in its order.
@@ -126,6 +129,7 @@ type staged struct {
 	queue  []*pump.Parcel
 	head   int // of queue
 	next   int // in that: the event
+	coming coming
 }
 
 // belongs says whose a stream of the order is.
@@ -161,6 +165,9 @@ func (f *Flow) Enter(i int, l *pump.Line) {
 	f.Leave(i)
 	e := &f.entries[i]
 	e.line, e.down, e.ending, e.marked = l, false, false, f.Now()
+	if e.scout = nil; f.Core.Foresees(i) {
+		e.scout = l.Core().Scout()
+	}
 	e.behind, e.looks = l.Follows(), l.CanLook()
 	l.Hand(f.Wake)
 	f.look()
@@ -184,8 +191,10 @@ func (f *Flow) Leave(i int) {
 	}
 	f.Settle()
 	e.line.Leave()
+	f.forgo(&e.coming)
 	behind := e.behind && !e.down
 	for _, s := range e.streams {
+		f.forgo(&s.coming)
 		behind = behind || s.behind && !e.down || s.held || s.head < len(s.queue)
 		f.order.Drop(s.number)
 		f.owners[s.number] = belongs{}

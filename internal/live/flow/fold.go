@@ -85,7 +85,7 @@ func (f events) Fold(n int) int {
 	var poison *accumulator.PanicError
 	if o.stream != nil {
 		poison = f.foldPulled(e, o.stream)
-	} else if poison = e.line.FoldPush(f.base); poison == nil {
+	} else if poison = f.foldPush(e); poison == nil {
 		if e.line.Exhausted() {
 			f.Settle() // its senders are answered, and others have their turn
 			f.pushed() // what others have not folded of theirs is to be found anew, too
@@ -119,9 +119,18 @@ func (f events) Begin() (time.Time, bool) {
 	return f.Now(), true
 }
 
+func (f *Flow) foldPush(e *entry) (poison *accumulator.PanicError) {
+	if poison = e.line.FoldPush(f.base); poison == nil {
+		f.cameIn(&e.coming)
+	}
+	return poison
+}
+
 func (f *Flow) foldPulled(e *entry, s *staged) (poison *accumulator.PanicError) {
 	p := s.queue[s.head]
-	poison = e.line.Fold(f.base, p, s.next)
+	if poison = e.line.Fold(f.base, p, s.next); poison == nil {
+		f.cameIn(&s.coming)
+	}
 	if s.next++; s.next == len(p.Events) {
 		s.queue[s.head] = nil
 		s.head, s.next = s.head+1, 0

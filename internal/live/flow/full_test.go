@@ -38,18 +38,20 @@ type rig struct {
 
 func newRig(t *testing.T, declaration string, room int) *rig {
 	t.Helper()
-	return newRigOf(t, declaration, room, nil)
+	return newRigOf(t, declaration, room, nil, nil)
 }
 
 // newRigOf is that with another clock of the core, nil for none.
-func newRigOf(t *testing.T, declaration string, room int, mono func() int64) *rig {
+func newRigOf(t *testing.T, declaration string, room int, mono func() int64, more func(c *reactor.Config)) *rig {
 	t.Helper()
 	u, diags := (&builtin.Kinds{}).Parse([]byte(declaration), "g.yaml")
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
 	cfg := u.Reactor()
-	cfg.Mono = mono
+	if cfg.Mono = mono; more != nil {
+		more(&cfg)
+	}
 	r := &rig{t: t, core: reactor.NewCore(cfg), room: room, mono: 1}
 	now := func() time.Time { return time.Unix(1000, 0) }
 	r.flow = flow.New(flow.Config{Core: r.core, Host: r, Lanes: r, Wake: func() {}, Now: now,

@@ -12,7 +12,7 @@ func TestM27ATurnOfSlowEpochsEnds(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[time.Duration]int{0: 5, flow.TurnWithin: 1} {
 		var now int64
-		r := newRigOf(t, oneInput, 100, func() int64 { now += int64(step); return now })
+		r := newRigOf(t, oneInput, 100, func() int64 { now += int64(step); return now }, nil)
 		r.line.CaughtUp("", true)
 		for n := range int64(5) {
 			r.give("0", n+1, 10*(n+1))

@@ -2,6 +2,7 @@ package webcall
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -88,6 +89,16 @@ func (e *call) Eval(*expression.Env) (boundary.Value, error) {
 // Concurrency implements [kind.Caller].
 func (e *call) Concurrency() int { return e.cfg.Concurrency }
 
+// Safe implements [kind.Caller].
+func (e *call) Safe() bool { return e.method() == http.MethodGet }
+
+func (e *call) method() string {
+	if e.cfg.Method == "" && e.body >= 0 {
+		return http.MethodPost
+	}
+	return cmp.Or(e.cfg.Method, http.MethodGet)
+}
+
 // Request implements [kind.Caller].
 func (e *call) Request(env *expression.Env) (r kind.Request, err error) {
 	values := make([]boundary.Value, len(e.programs))
@@ -108,7 +119,8 @@ func (e *call) Request(env *expression.Env) (r kind.Request, err error) {
 		r.Body = values[e.body].AppendJSON(nil)
 	}
 	if e.cache >= 0 {
-		r.Cached, r.CacheKey = true, string(values[e.cache].AppendJSON(nil))
+		c := e.cfg.Cache
+		r.Keep = kind.Keep{Key: string(values[e.cache].AppendJSON(nil)), TTL: c.TTL, Max: c.Max}
 	}
 	return r, nil
 }

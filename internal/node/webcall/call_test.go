@@ -2,7 +2,6 @@ package webcall
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -270,69 +268,5 @@ func TestFailedInARow(t *testing.T) {
 	}
 	if told := client.Told(); told.Row != 3 {
 		t.Errorf("of what was denied %+v", told)
-	}
-}
-
-// An answer is remembered by its key, for a while of engine time and up to a bound; errors are not.
-func TestCache(t *testing.T) {
-	var asked atomic.Int64
-	status := http.StatusServiceUnavailable
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		fmt.Fprint(w, asked.Add(1))
-	})
-	c := Declared{URL: url, Body: expr("v"), Cache: Cache{Key: expr("v"), TTL: time.Minute, Max: 2}}
-	client := open(t, compile(t, c, spec.Retry{}))
-	at := time.Unix(1000, 0)
-	get := func(key string, after time.Duration) string {
-		a, err := client.Call(t.Context(), &kind.Request{URL: url, Cached: true, CacheKey: key, At: at.Add(after)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(a.Body)
-	}
-	get("a", 0)
-	status = http.StatusOK
-	for _, ask := range []struct {
-		key   string
-		after time.Duration
-		want  string
-	}{
-		{"a", 0, "2"}, {"a", 59 * time.Second, "2"}, {"a", time.Minute, "3"}, {"b", time.Minute, "4"},
-		{"a", time.Minute, "3"}, {"c", time.Minute, "5"}, {"a", time.Minute, "3"}, {"b", time.Minute, "6"},
-	} {
-		if got := get(ask.key, ask.after); got != ask.want {
-			t.Errorf("%s after %v: %s, want %s", ask.key, ask.after, got, ask.want)
-		}
-	}
-	if told := client.Told(); told.Cached != 3 {
-		t.Errorf("%+v", told)
-	}
-}
-
-// What several ask for at once is asked once.
-func TestCacheAsksOnce(t *testing.T) {
-	var asked atomic.Int64
-	gate := make(chan struct{})
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		<-gate
-		_ = json.NewEncoder(w).Encode(7)
-	})
-	c := Declared{URL: url, Concurrency: 8, Cache: Cache{Key: expr("v"), TTL: time.Minute, Max: 2}}
-	client := open(t, compile(t, c, spec.Retry{}))
-	var calls sync.WaitGroup
-	for range 8 {
-		calls.Go(func() {
-			a, err := client.Call(t.Context(), &kind.Request{URL: url, Cached: true, CacheKey: "k"})
-			if err != nil || strings.TrimSpace(string(a.Body)) != "7" {
-				t.Error(a, err)
-			}
-		})
-	}
-	close(gate)
-	calls.Wait()
-	if asked.Load() != 1 {
-		t.Errorf("asked %d times", asked.Load())
 	}
 }

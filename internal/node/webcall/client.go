@@ -26,7 +26,6 @@ type client struct {
 	headers []outbound.Header
 	http    *http.Client
 	breaker breaker
-	cache   *cache // nil where nothing is remembered
 
 	mu   sync.Mutex
 	told kind.Told
@@ -36,42 +35,15 @@ type client struct {
 func (e *call) Open(guard *outbound.Guard) kind.Client {
 	c := &client{call: e, guard: cmp.Or(guard, e.guard), headers: outbound.Headers(e.cfg.Headers),
 		breaker: breaker{cfg: e.cfg.Breaker}}
-	c.method = http.MethodGet
-	if e.body >= 0 {
-		c.method = http.MethodPost
-	}
-	c.method = cmp.Or(e.cfg.Method, c.method)
+	c.method = e.method()
 	c.http = c.guard.ClientOf(e.cfg.Concurrency, c.headers)
-	if e.cache >= 0 {
-		c.cache = newCache(e.cfg.Cache)
-	}
 	return c
 }
 
-// Call implements [kind.Client].
+// Call implements [kind.Client]. It tries until there is an answer, it is not worth trying again, or ctx has ended.
+// Where a failure would cost the events of the epoch and there is retry, an open breaker is waited for: it spares the
+// server, and not the events.
 func (c *client) Call(ctx context.Context, r *kind.Request) (kind.Answer, error) {
-	if c.cache == nil || !r.Cached {
-		return c.ask(ctx, r)
-	}
-	a, remembered, err := c.cache.get(ctx, r, func() (kind.Answer, bool, error) {
-		a, err := c.ask(ctx, r)
-		if err != nil {
-			return a, false, err
-		}
-		_, fault := c.Answered(&a) // what is no answer to the node is asked for again
-		return a, fault == nil, nil
-	})
-	if remembered {
-		c.mu.Lock()
-		c.told.Cached++
-		c.mu.Unlock()
-	}
-	return a, err
-}
-
-// ask tries until there is an answer, it is not worth trying again, or ctx has ended. Where a failure would cost the
-// events of the epoch and there is retry, an open breaker is waited for: it spares the server, and not the events.
-func (c *client) ask(ctx context.Context, r *kind.Request) (kind.Answer, error) {
 	pause := pauses(c.retry)
 	retrying := 0
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/graph"
 	"github.com/graphd/graphd/internal/kind"
 )
 
@@ -27,6 +28,8 @@ type Ask struct {
 	Node    int
 	ID      kind.RequestID
 	Request kind.Request
+
+	behind bool // another asks for the same, whose epoch comes before
 }
 
 // Reply is the answer to what a node asked for.
@@ -53,6 +56,7 @@ type Epoch struct {
 	Asked   []Ask     // what the last try has missed
 	Replies []Reply
 	Known   bool // all that it asks for by what is known has been told
+	Aside   bool // it is of an event that waits for its turn, and was tried aside
 
 	key  boundary.Key
 	held int64 // bytes of its replies
@@ -71,6 +75,21 @@ func (e *Epoch) Find(node int, id kind.RequestID) *Reply {
 // asks reports whether the last try has missed this.
 func (e *Epoch) asks(node int, id kind.RequestID) bool {
 	return slices.ContainsFunc(e.Asked, func(a Ask) bool { return a.Node == node && a.ID == id })
+}
+
+// Foretold reports whether what an epoch misses in its turn was asked for.
+func (e *Epoch) Foretold(w *graph.Want) bool { return e.asks(w.Node, w.Request.ID()) }
+
+// InVain reports whether an epoch was asked something for which a try in its turn has no use: it was given used, and
+// has missed wants.
+func (e *Epoch) InVain(used []Reply, wants []graph.Want) bool {
+	return slices.ContainsFunc(e.Replies, func(r Reply) bool {
+		return !slices.ContainsFunc(used, func(u Reply) bool { return u.Answer == r.Answer })
+	}) || slices.ContainsFunc(e.Asked, func(a Ask) bool {
+		return e.Find(a.Node, a.ID) == nil && !slices.ContainsFunc(wants, func(w graph.Want) bool {
+			return w.Node == a.Node && w.Request.ID() == a.ID
+		})
+	})
 }
 
 // Book is what is known of all epochs of a graph. The zero Book is empty.
@@ -152,10 +171,13 @@ func (b *Book) Answer(key boundary.Key, node int, id kind.RequestID, answer *kin
 
 // Add gives an epoch of the book an answer, whether it has asked for it or not.
 func (b *Book) Add(e *Epoch, r Reply) {
-	n := int64(unsafe.Sizeof(r)) + boundary.OnHeap(int(unsafe.Sizeof(*r.Answer))) +
-		boundary.OnHeap(len(r.Answer.Body)) + boundary.OnHeap(len(r.Answer.Text))
+	n := int64(unsafe.Sizeof(r)) + weigh(r.Answer)
 	e.Replies, e.Known = append(e.Replies, r), false
 	e.held, b.held = e.held+n, b.held+n
+}
+
+func weigh(a *kind.Answer) int64 {
+	return boundary.OnHeap(int(unsafe.Sizeof(*a))) + boundary.OnHeap(len(a.Body)) + boundary.OnHeap(len(a.Text))
 }
 
 // Wanted reports whether some epoch still asks for this, and has no answer.

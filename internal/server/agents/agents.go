@@ -116,17 +116,14 @@ func (s *Service) Answer(w http.ResponseWriter, r *http.Request, who *access.Pri
 	if bad := wire.Validate(body, min(s.cfg.MaxDepth+envelope, wire.MaxDepth)); bad.Is() {
 		return wire.NotJSON("body", bad)
 	}
-	var message struct {
-		ID     json.RawMessage
-		Method string
-	}
-	if json.Unmarshal(body, &message) != nil || message.Method == "" {
-		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody,
+	var m message
+	if json.Unmarshal(body, &m) != nil || m.Method == "" {
+		return m.refuse(w, jsonrpc.CodeInvalidRequest,
 			"the body must be one message of the Model Context Protocol, a JSON object with a method")
 	}
-	if message.Method == listen {
-		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, listen+" is not answered: nothing of this "+
-			"service changes while it runs; what graphs do is told by the WebSocket stream")
+	if m.Method == listen {
+		return m.refuse(w, jsonrpc.CodeMethodNotFound, listen+" is not answered: nothing of this service changes "+
+			"while it runs; what graphs do is told by the WebSocket stream")
 	}
 	asked := r.WithContext(context.WithValue(r.Context(), callerKey{}, &caller{r, who}))
 	asked.Header = r.Header.Clone()
@@ -136,28 +133,51 @@ func (s *Service) Answer(w http.ResponseWriter, r *http.Request, who *access.Pri
 	asked.Body, asked.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	var got answer
 	s.protocol().ServeHTTP(&got, asked)
-	if said := strings.TrimSpace(got.body.String()); got.status == http.StatusBadRequest && message.ID != nil &&
-		strings.HasPrefix(said, notHandled) {
-		unknown := map[string]any{"jsonrpc": "2.0", "id": message.ID,
-			"error": map[string]any{"code": jsonrpc.CodeMethodNotFound, "message": wire.Clip(said)}}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(unknown) // a client that went away is no error of ours
-		return nil
-	}
 	if got.status >= http.StatusBadRequest && !strings.HasPrefix(got.head.Get("Content-Type"), "application/json") {
-		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, "the message cannot be read: "+
-			wire.Clip(strings.TrimSpace(got.body.String())))
+		said := wire.Clip(strings.TrimSpace(got.body.String()))
+		if strings.HasPrefix(said, notHandled) {
+			return m.refuse(w, jsonrpc.CodeMethodNotFound, said)
+		}
+		return m.refuse(w, jsonrpc.CodeInvalidRequest, "the message cannot be read: "+said)
 	}
+	got.send(w)
+	return nil
+}
+
+// message is what of one is looked at before the protocol has it.
+type message struct {
+	ID     json.RawMessage
+	Method string
+}
+
+// refuse answers with an error of JSON-RPC where the message has an id, by which who sent it knows of what it is; else
+// with a problem.
+func (m *message) refuse(w http.ResponseWriter, code int64, why string) error {
+	if len(m.ID) == 0 || !strings.ContainsRune(`"-0123456789`, rune(m.ID[0])) {
+		return wire.Refuse(http.StatusBadRequest, api.CodeInvalidBody, why)
+	}
+	var refused answer
+	refused.Header().Set("Content-Type", "application/json")
+	if code == jsonrpc.CodeInvalidRequest { // it does not fit the schema of the API's document
+		refused.WriteHeader(http.StatusBadRequest)
+	}
+	_ = json.NewEncoder(&refused).Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID,
+		"error": map[string]any{"code": code, "message": why}}) // what was JSON is JSON
+	refused.send(w)
+	return nil
+}
+
+// send answers an agent with what has been answered.
+func (a *answer) send(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Mcp-Protocol-Version"} {
-		if v := got.head.Get(name); v != "" {
+		if v := a.head.Get(name); v != "" {
 			w.Header().Set(name, v)
 		}
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(got.code())
-	_, _ = w.Write(got.body.Bytes()) // a client that went away is no error of ours
-	return nil
+	w.WriteHeader(a.code())
+	_, _ = w.Write(a.body.Bytes()) // a client that went away is no error of ours
 }
 
 // notHandled begins what the protocol says of a method that there is not.

@@ -56,6 +56,8 @@ type Catalog interface {
 type Trier interface {
 	// Test runs the tests of a declaration.
 	Test(ctx context.Context, g api.Ref, req api.TestRequest) (api.TestResult, error)
+	// Complete is what can be put at a place of a declaration.
+	Complete(ctx context.Context, g api.Ref, req api.CompletionRequest) (api.Completion, error)
 }
 
 // Historian is what was applied of a graph.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,12 +60,11 @@ func New(files fs.FS) (*Site, error) {
 		for k, session := range []string{"", "data-session "} {
 			s.index[i][k] = &file{kind: kinds[".html"], read: func() ([]byte, error) {
 				text, err := fs.ReadFile(files, "index.html")
-				return bytes.Replace(text, []byte("<html "), []byte("<html "+issuer+session), 1), err
+				text = bytes.Replace(text, []byte("<html "), []byte("<html "+issuer+session), 1)
+				return bytes.Replace(text, []byte("<script "), append(preloads(files), "<script "...), 1), err
 			}}
 		}
 	}
-	s.files["graph.schema.json"] = &file{kind: "application/json",
-		read: func() ([]byte, error) { return apidoc.GraphSchema(), nil }}
 	for _, dir := range []string{"app", "vendor"} {
 		entries, err := fs.ReadDir(files, dir)
 		if err != nil {
@@ -81,6 +82,28 @@ func New(files fs.FS) (*Site, error) {
 		}
 	}
 	return s, nil
+}
+
+// imported finds the modules that one reads before it runs.
+var imported = regexp.MustCompile(`(?m)^import .*?"\./([a-z]+\.js)"$`)
+
+// preloads are links to the modules that main.js cannot do without, those that these read among them: a browser fetches
+// them all at once, and not each when it has read who asks for it.
+func preloads(files fs.FS) (links []byte) {
+	known := []string{"main.js"}
+	for i := 0; i < len(known); i++ {
+		text, err := fs.ReadFile(files, "app/"+known[i])
+		if err != nil {
+			continue // it is not one of ours, or its own request says so
+		}
+		for _, m := range imported.FindAllSubmatch(text, -1) {
+			if name := string(m[1]); !slices.Contains(known, name) {
+				known = append(known, name)
+				links = append(links, `<link rel="modulepreload" href="/page/`+name+`">`+"\n"...)
+			}
+		}
+	}
+	return links
 }
 
 // Index answers with the page itself, whatever view of it is asked for. The page is told whether one can sign in at an

@@ -163,3 +163,30 @@ func TestNew(t *testing.T) {
 		t.Error("a page without files is taken")
 	}
 }
+
+// TestModulesAreAskedForAtOnce: the page names each module that it cannot do without, and none that it can.
+func TestModulesAreAskedForAtOnce(t *testing.T) {
+	t.Parallel()
+	text, _ := io.ReadAll(get(t, open(t), "").Body)
+	link := regexp.MustCompile(`<link rel="modulepreload" href="/page/([a-z]+\.js)">`)
+	got := map[string]int{"main.js": 1}
+	for _, n := range link.FindAllStringSubmatch(string(text), -1) {
+		got[n[1]]++
+	}
+	entries, err := web.Files.ReadDir("app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name, want := e.Name(), 1
+		if name == "docs.js" || name == "layout.js" || !strings.HasSuffix(name, ".js") {
+			want = 0 // it is of another page, or of the worker
+		}
+		if got[name] != want {
+			t.Errorf("%s is named %d times", name, got[name])
+		}
+	}
+	if got["vendor.js"] != 1 {
+		t.Errorf("vendor.js is named %d times", got["vendor.js"])
+	}
+}

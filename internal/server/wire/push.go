@@ -86,7 +86,7 @@ func (p *Pushed) Push(ctx context.Context, to Pusher, g api.Ref, accumulator str
 			if rest == 0 {
 				return nil
 			}
-			return to.RejectBody(context.WithoutCancel(ctx), g, accumulator, api.CodeQueueFull, rest)
+			return to.RejectBody(context.WithoutCancel(ctx), g, accumulator, r.FullCode(), rest)
 		}
 		if batch = ev.Next(); batch == nil {
 			return nil
@@ -146,12 +146,15 @@ func (p *Pushed) Problem(f Form) *api.Error {
 		e.Extra = map[string]any{"next_index": p.Done}
 		return e
 	case p.Full:
-		why := ""
+		said, why := "the accumulator's queue stayed full", ""
 		if p.Why != nil {
+			if p.Why.Code == api.AwaitingAnswer { // by the times of events they are taken one instant after the other
+				said = "the events waited for their turn"
+			}
 			why = " (" + p.Why.Code + ": " + p.Why.Detail + ")"
 		}
 		e := Refuse(http.StatusTooManyRequests, api.CodeQueueFull,
-			"the accumulator's queue stayed full"+why+": send "+p.missed()+"the events from index "+
+			said+why+": send "+p.missed()+"the events from index "+
 				strconv.Itoa(p.Done)+" on again later")
 		if p.Why != nil && (p.Why.Code == api.CodeQuotaExceeded || p.Why.Code == api.CodeLimitExceeded) {
 			e.Code, e.Detail = p.Why.Code, p.Why.Detail+"; send the events from index "+strconv.Itoa(p.Done)+" on then"

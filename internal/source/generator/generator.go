@@ -19,6 +19,7 @@ type Config struct {
 	// their static type.
 	Vars     boundary.Value
 	VarsType expression.Type
+	For      *expression.Caller // who has it compiled
 }
 
 // The names in scope, by their index.
@@ -49,7 +50,7 @@ func New(cfg Config) (*Source, spec.Diagnostics) {
 			nameI:    {Name: "i", Type: expression.Of(boundary.KindInt)},
 			nameVars: {Name: "vars", Type: cfg.VarsType},
 		},
-		Rand: true,
+		Rand: true, For: cfg.For,
 	}
 	x, err := expression.Compile(cfg.Expr.Text, scope)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // Kind describes the source.
 func Kind() kind.Source[accumulator.Source] {
 	make := func(c Declared, in kind.Input) (*Source, spec.Diagnostics) {
-		s, diags := New(Config{Declared: c, Vars: in.Vars, VarsType: expression.OfValue(in.Vars)})
+		s, diags := New(Config{Declared: c, Vars: in.Vars, VarsType: expression.OfValue(in.Vars), For: in.For})
 		for i := range diags {
 			diags[i].File = in.File
 		}

@@ -14,37 +14,7 @@ import (
 // mirrorPatience bounds one commit of a group's offsets.
 const mirrorPatience = 5 * time.Second
 
-// mirror writes durable positions to the group's offsets, the newest only, and tries again
-// what failed. Nobody waits for it, and nothing is ever read from there: it may be behind
-// the checkpoint, never ahead.
-func (s *Source) mirror(ctx context.Context, client *kafkanet.Client) {
-	var pending []boundary.Position
-	for failures := 0; ; {
-		var again <-chan time.Time
-		if len(pending) > 0 {
-			again = time.After(kafkanet.Backoff(failures))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-			s.mu.Lock()
-			pending = s.durable
-			s.mu.Unlock()
-		case <-again:
-		}
-		if len(pending) == 0 {
-			continue
-		}
-		if err := s.commitGroup(ctx, client, pending); err != nil {
-			failures++
-			continue
-		}
-		pending, failures = nil, 0
-	}
-}
-
-// commitGroup writes the group's offsets, as a client that is no member of it.
+// commitGroup writes the group's offsets, as a client that is no member of it. Nothing is ever read from there.
 func (s *Source) commitGroup(ctx context.Context, client *kafkanet.Client, positions []boundary.Position) error {
 	ctx, cancel := context.WithTimeout(ctx, mirrorPatience)
 	defer cancel()

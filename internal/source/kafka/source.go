@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kafkanet"
+	"github.com/graphd/graphd/internal/kafkanet/mirror"
 	"github.com/graphd/graphd/internal/kafkanet/portion"
 )
 
@@ -83,10 +84,7 @@ type Source struct {
 	part   portion.Portion
 	lasts  bool  // runs keep what they have opened
 	kept   *kept // by the run before; nil while nothing is
-
-	mu      sync.Mutex
-	durable []boundary.Position // the newest that the mirror has not taken
-	wake    chan struct{}       // capacity 1: "there is one"
+	mirror *mirror.Mirror
 }
 
 var (
@@ -111,7 +109,7 @@ func New(cfg Config) (*Source, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("kafka source: %w", err)
 	}
-	s := &Source{cfg: cfg, behind: beyondPatience, every: lookEvery, wake: make(chan struct{}, 1)}
+	s := &Source{cfg: cfg, behind: beyondPatience, every: lookEvery, mirror: mirror.New()}
 	s.lag.Store(-1)
 	return s, nil
 }
@@ -120,15 +118,7 @@ func New(cfg Config) (*Source, error) {
 func (s *Source) Mirrors() bool { return s.cfg.Group != "" }
 
 // Durable implements [accumulator.Mirror].
-func (s *Source) Durable(positions []boundary.Position) {
-	s.mu.Lock()
-	s.durable = slices.Clone(positions)
-	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default: // the newest is what counts
-	}
-}
+func (s *Source) Durable(at func() []boundary.Position) { s.mirror.Durable(at) }
 
 // Portion implements [accumulator.Partitioned].
 func (s *Source) Portion(of int, has func(remainder int) bool) {
@@ -164,8 +154,12 @@ func (s *Source) Run(ctx context.Context, from []boundary.Position, out accumula
 		wg.Wait()
 	}()
 	if s.cfg.Group != "" {
-		s.Durable(from) // a resume point is durable
-		wg.Go(func() { s.mirror(ctx, with.client) })
+		s.Durable(func() []boundary.Position { return from }) // a resume point is durable
+		wg.Go(func() {
+			s.mirror.Run(ctx, func(ctx context.Context, at []boundary.Position) error {
+				return s.commitGroup(ctx, with.client, at)
+			})
+		})
 	}
 	defer s.lag.Store(-1)
 	run := newSession(s, with, out, places)

@@ -233,8 +233,9 @@ func TestM29Mirror(t *testing.T) {
 		if got := groupOffset(t, c, cfg.Group, topic, 0); got != -1 {
 			t.Errorf("the group is at %d before anything was durable", got)
 		}
-		f.src.Durable([]boundary.Position{{Stream: topic + "/0", Offset: 3}})
-		f.src.Durable([]boundary.Position{{Stream: topic + "/0", Offset: 7}, {Stream: topic + "/1", Offset: 0}})
+		f.src.Durable(sourcetest.At(boundary.Position{Stream: topic + "/0", Offset: 3}))
+		f.src.Durable(sourcetest.At(boundary.Position{Stream: topic + "/0", Offset: 7},
+			boundary.Position{Stream: topic + "/1", Offset: 0}))
 		deadline := time.Now().Add(testPatience)
 		for groupOffset(t, c, cfg.Group, topic, 0) != 7 {
 			if time.Now().After(deadline) {

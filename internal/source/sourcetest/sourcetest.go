@@ -261,3 +261,8 @@ func (s *Suite) testAgain(t *testing.T) {
 		t.Errorf("two runs over one input differ: %s", diff)
 	}
 }
+
+// At answers positions as those that a checkpoint holds: what Durable of an [accumulator.Mirror] is told.
+func At(at ...boundary.Position) func() []boundary.Position {
+	return func() []boundary.Position { return at }
+}

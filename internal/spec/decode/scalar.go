@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -228,8 +229,9 @@ func (d *Decoder) Duration(v Value, least time.Duration, into *time.Duration) {
 
 // Choice is a field whose value is one of a few words.
 type Choice struct {
-	Words []string // the first is the default
-	Later []string // known, not built yet
+	Words []string          // the first is the default
+	Later []string          // known, not built yet
+	Also  map[string]string // what words are called elsewhere
 }
 
 // Words is a choice of these words, of which the first is the default.
@@ -256,8 +258,8 @@ func (d *Decoder) Pick(v Value, c Choice, into *string) bool {
 	case s.tag != "!!str" && !s.reference:
 		d.WrongType(v, want)
 	default:
-		d.Report(v.Here(), CodeBadValue, d.finder.Nearest(v.node.Value, c.Words),
-			"expected %s, found %s", want, document.Describe(v.node))
+		meant := cmp.Or(c.Also[strings.ToLower(v.node.Value)], d.finder.Nearest(v.node.Value, c.Words))
+		d.Report(v.Here(), CodeBadValue, meant, "expected %s, found %s", want, document.Describe(v.node))
 	}
 	return false
 }

@@ -2,6 +2,7 @@
 package describe
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -219,7 +220,7 @@ func overview(term *terminal.Terminal, g *api.GraphSummary) *terminal.Table {
 	}
 	addKeys(t, g)
 	addVersions(t, g)
-	addLate(t, g)
+	addTimes(t, g)
 	t.Row("revision", terminal.Number(g.Revision))
 	if u := g.Update; u != nil && !u.OK {
 		t.Row("not updated", u.At.Format(time.RFC3339)+" from "+u.Origin+": "+u.Detail)
@@ -303,10 +304,19 @@ func addVersions(t *terminal.Table, g *api.GraphSummary) {
 	}
 }
 
-// addLate tells which inputs events have come too late for.
-func addLate(t *terminal.Table, g *api.GraphSummary) {
+// addTimes tells how far the time of events has come in inputs, by which partition that goes where there are several,
+// and for which of them events have come too late.
+func addTimes(t *terminal.Table, g *api.GraphSummary) {
 	for i := range g.Accumulators {
-		if a := &g.Accumulators[i]; a.Late > 0 {
+		a := &g.Accumulators[i]
+		if w := a.Watermark; w != nil {
+			text := a.Name + ": " + w.At.Format(time.RFC3339Nano)
+			if w.All > 1 {
+				text += fmt.Sprintf(", by %s of %d partitions", cmp.Or(w.HeldBy, "pushes"), w.All)
+			}
+			t.Row("watermark", text)
+		}
+		if a.Late > 0 {
 			t.Row("late", terminal.Plural(a.Late, "event")+" for the "+a.Kind+" "+a.Name)
 		}
 	}

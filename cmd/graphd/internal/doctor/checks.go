@@ -135,17 +135,23 @@ func isFolder(path string) bool {
 func (x *examination) disk(context.Context) {
 	folder := x.daemon.Config.Data
 	free, of, ok := room(folder)
-	switch {
-	case !ok:
+	if !ok {
 		x.add("disk", Skip, "there is no folder "+folder+" yet, or the system does not tell", "")
-	case free < littleRoom:
-		x.add("disk", Fail, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder),
-			"make room: a store without any takes no checkpoint, and graphs with a journal no events")
-	case free < of/20:
-		x.add("disk", Warn, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder), "make room")
-	default:
-		x.add("disk", OK, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder), "")
+		return
 	}
+	verdict, do := enough(free, of)
+	x.add("disk", verdict, fmt.Sprintf("%d of %d MiB are free for %s", free>>20, of>>20, folder), do)
+}
+
+// enough says whether what is free of a disk, in bytes, is enough for a store.
+func enough(free, of uint64) (verdict, do string) {
+	switch {
+	case free < littleRoom:
+		return Fail, "make room: a store without any takes no checkpoint, and graphs with a journal no events"
+	case free < of/20:
+		return Warn, "make room"
+	}
+	return OK, ""
 }
 
 // reached tries the databases and clusters that the configuration names.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/language/text"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/spec/decode"
 )

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/language"
+	"github.com/graphd/graphd/internal/language/text"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/scenario"
 	"github.com/graphd/graphd/internal/spec/assembly"
@@ -282,8 +282,8 @@ func (r *result) tests() {
 		return
 	}
 	for _, m := range scenario.Mistakes(err) {
-		at := api.Diagnostic{Line: m.Line, Column: 1, Text: m.Text}
-		at.Column += r.doc.text.Begin(m.Line) - r.doc.text.At(m.Line, 1)
+		at := api.Diagnostic{Line: m.Line, Column: m.Column, Text: m.Text}
+		at.Column = max(at.Column, 1+r.doc.text.Begin(m.Line)-r.doc.text.At(m.Line, 1))
 		r.say(r.doc.path, at)
 	}
 }

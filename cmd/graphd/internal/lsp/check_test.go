@@ -11,7 +11,7 @@ import (
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
 const valid = `graph: quotes

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
 // What a check has found in a document that has changed meanwhile is told to nobody; nor is that of one that was given

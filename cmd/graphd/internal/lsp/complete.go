@@ -1,47 +1,34 @@
 package lsp
 
 import (
-	"maps"
-	"slices"
-	"strings"
+	"context"
+	"time"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
-	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/language"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
-// The kinds of completions, as the protocol numbers them.
-const (
-	kindFunction  = 3
-	kindField     = 5
-	kindVariable  = 6
-	kindProperty  = 10
-	kindValue     = 12
-	kindReference = 18
-)
-
-// maxCompletions bounds an answer; who types on gets the rest.
-const maxCompletions = 1000
-
-// completer collects what can be put at a place.
-type completer struct {
-	at    language.Place
-	edit  edit
-	found []completion
-	more  bool
-}
-
-func (c *completer) add(kind int, label, text, detail, about string) {
-	switch {
-	case !strings.HasPrefix(strings.ToLower(label), strings.ToLower(c.at.Word)):
-	case slices.ContainsFunc(c.found, func(o completion) bool { return o.Label == label }):
-	case len(c.found) == maxCompletions:
-		c.more = true
-	default:
-		e := c.edit
-		e.Text = text
-		c.found = append(c.found, completion{Label: label, Kind: kind, Detail: detail, About: about, Edit: e})
+// kindOf are the sorts of completions as the protocol numbers them.
+func kindOf(s language.Sort) int {
+	switch s {
+	case language.SortFunction:
+		return 3
+	case language.SortMember:
+		return 5
+	case language.SortVariable:
+		return 6
+	case language.SortField:
+		return 10
+	case language.SortWord:
+		return 12
 	}
+	return 18 // a reference
 }
+
+// askWithin is how long the compiler is asked for types; without an answer those of the newest state stand.
+const askWithin = time.Second
 
 func (s *server) complete(p *positionParams) (completions, error) {
 	none := completions{Items: []completion{}}
@@ -54,115 +41,46 @@ func (s *server) complete(p *positionParams) (completions, error) {
 	if !ok || is == foreign && len(at.Path) > 1 || is == tests {
 		return none, nil
 	}
-	c := &completer{at: at, edit: edit{Range: doc.text.Range(at.From, at.To)}}
-	path := at.Path
-	if at.Key {
-		path = path[:len(path)-1]
-	}
-	form, ok := s.grammar.At(path)
-	if !ok {
-		return none, nil
-	}
 	files, units := s.documents.around(doc)
-	if at.Key || at.Alone && len(form.Fields) > 0 && at.Text == at.Word {
-		c.fields(&form)
+	a := &language.Around{Grammar: s.grammar,
+		Ask:   func(marked string, told func(expression.Found)) { s.ask(doc, marked, told) },
+		Known: func(path, chain []string) (expression.Type, bool) { return typeBehind(units, path, chain) }}
+	if x := at.Index(doc.text); x != nil { // of the document as it is now; what is known may be older
+		a.Files = append(a.Files, x)
 	}
-	if !at.Key {
-		scope := language.ScopeOf(path, &form)
-		switch chain := language.Chain(strings.TrimSuffix(at.Text, at.Word)); {
-		case len(chain) > 0:
-			c.members(&scope, files, units, path, chain)
-		case strings.HasSuffix(strings.TrimSuffix(at.Text, at.Word), "."):
-		default:
-			c.words(&form, &scope)
-			c.names(&scope, files)
-		}
-	}
-	return completions{Incomplete: c.more, Items: append([]completion{}, c.found...)}, nil
-}
-
-// fields are the fields of the mapping that are not there yet.
-func (c *completer) fields(form *language.Form) {
-	for _, f := range form.Fields {
-		if slices.Contains(c.at.Siblings, f.Name) {
-			continue
-		}
-		detail := ""
-		switch {
-		case f.Required:
-			detail = "required"
-		case f.Default != "":
-			detail = "default: " + f.Default
-		}
-		text := f.Name + ": "
-		if c.at.Colon {
-			text = f.Name
-		}
-		c.add(kindProperty, f.Name, text, detail, f.About)
-	}
-}
-
-// words are the values that the language lists.
-func (c *completer) words(form *language.Form, scope *language.Scope) {
-	for _, w := range form.Words {
-		detail := ""
-		if w == form.Default {
-			detail = "default"
-		}
-		c.add(kindValue, w, w, detail, form.About)
-	}
-	for _, w := range scope.Words {
-		c.add(kindVariable, w, w, "", "")
-	}
-}
-
-// names are what is declared and can stand there, and functions.
-func (c *completer) names(scope *language.Scope, files []file) {
-	for _, section := range scope.Sections {
-		for _, f := range files {
-			for _, n := range f.index.Names {
-				if n.Section != section {
-					continue
-				}
-				c.add(kindReference, n.Name, n.Name, strings.TrimSuffix(section, "s")+" "+n.Says, "")
-				for _, route := range n.Routes {
-					if scope.Routes {
-						c.add(kindReference, n.Name+"."+route, n.Name+"."+route, "route of "+n.Name, "")
-					}
-				}
-			}
-		}
-	}
-	calls := scope.Functions()
-	for _, name := range slices.Sorted(maps.Keys(calls)) {
-		c.add(kindFunction, name, name, calls[name], "")
-	}
-}
-
-// members are the fields of what stands before the dot: of a type, the vars, or the routes of a node.
-func (c *completer) members(scope *language.Scope, files []file, units []*compile.Unit, path, chain []string) {
 	for _, f := range files {
-		for _, n := range f.index.Names {
-			switch {
-			case len(chain) > 1:
-			case scope.Routes && n.Name == chain[0]:
-				for _, route := range n.Routes {
-					c.add(kindReference, route, route, "route of "+n.Name, "")
-				}
-			case chain[0] == language.Vars && n.Section == language.Vars && scope.Expression:
-				c.add(kindField, n.Name, n.Name, "var", "")
-			}
+		a.Files = append(a.Files, f.index)
+	}
+	items, more := a.Complete(at)
+	all := completions{Incomplete: more, Items: make([]completion, len(items))}
+	for i, item := range items {
+		all.Items[i] = completion{Label: item.Label, Kind: kindOf(item.Sort), Detail: item.Detail, About: item.About,
+			Edit: edit{Range: doc.text.Range(at.From, at.To), Text: item.Text}}
+	}
+	return all, nil
+}
+
+// ask has the declarations compiled that a document is part of, with another text in its place.
+func (s *server) ask(doc *document, marked string, told func(expression.Found)) {
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	open := s.documents.texts()
+	if doc.path != "" {
+		open[doc.path] = marked
+	}
+	for _, whole := range s.documents.declaring(doc) {
+		switch {
+		case s.documents.knownOf(whole).is != declaration:
+			continue
+		case whole == doc:
+			typed := *doc
+			typed.text = text.New(marked)
+			whole = &typed
 		}
-	}
-	if !scope.Expression {
-		return
-	}
-	t, ok := typeBehind(units, path, chain)
-	if !ok {
-		return
-	}
-	for _, name := range t.Fields() {
-		of, _ := t.Field(name)
-		c.add(kindField, name, name, of.String(), "")
+		made, err := makeWhole(whole, open, map[string]*text.Text{})
+		if err != nil {
+			continue // what is known of it is of its newest state
+		}
+		s.kinds.Ask(ctx, checkpoint.DefaultTenant, made.Text, made.Name, told)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"go.yaml.in/yaml/v3"
 )

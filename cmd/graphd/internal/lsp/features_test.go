@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
 const rich = `graph: quotes
@@ -107,6 +107,12 @@ func TestCompletion(t *testing.T) {
 			{typed("'{ \"at\": mid, \"size\": book.size ?? 0 }'", "'{ \"at\": book.‸"), "bid ask", "mid"},
 			{typed("event.size > vars.limit", "ev‸"), "event", "book mid"},
 			{typed("event.size > vars.limit", "event.‸"), "bid size", "book"},
+			{typed("abs(mid)", "abs(mid) > (book.‸"), "bid ask size", "mid"},
+			{typed("abs(mid)", "signal.‸"), "at size", "bid ask"},
+			{typed("(book.bid + book.ask) / 2", "'filter([book], .‸"), "bid ask size", "mid"},
+			{typed("{ any: [book] }", "{ any: [book] }, guard: book.‸"), "bid ask size", "mid"},
+			{typed("signals: { from: signal, ", "signals: { from: signal, where: value.‸, "), "at size", "bid"},
+			{typed("event.size > vars.limit", "em‸"), "", "ema"},
 			{typed("> vars.limit\n    strategy", "> vars.‸\n    strategy"), "limit", "book"},
 			{typed("after: decide.trade", "after: dec‸"), "decide decide.trade decide.hold", "heavy"},
 			{typed("after: decide.trade", "after: decide.‸"), "trade hold", "decide"},
@@ -119,6 +125,7 @@ func TestCompletion(t *testing.T) {
 			{"‸", "graph accumulators nodes include", "strategy"},
 			{"gr‸", "graph", "nodes"},
 			{typed("graph: quotes", "graph: '🙂'\ndescription: '🙂🙂' # 🙂\nhis‸"), "history", "graph"},
+			{"graph: g\naccumulators:\n  b: {}\nnodes:\n  n: { expr: b.‸\n  m: { expr: b.y }\n", "y", "b m Hour"},
 			{"services:\n  web:\n    ‸", "", "graph strategy"},
 		} {
 			got := e.completions(uri, c.marked, i+2)

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/handbook"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
 	"github.com/graphd/graphd/internal/compile"
+	"github.com/graphd/graphd/internal/language"
 )
 
 // maxTold is how many places of the documentation are quoted at most.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
 	"github.com/graphd/graphd/internal/compile"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/language"
 )
 
 // known is what is known of an open document. It may be older than the document, which is being typed: places are of
@@ -49,7 +49,7 @@ type file struct {
 // around is what is declared in a document, in what it includes, and in the declarations that include it, with the
 // units of these.
 func (d *documents) around(doc *document) (files []file, units []*compile.Unit) {
-	add := func(of *document) {
+	for _, of := range d.declaring(doc) {
 		k := d.knownOf(of)
 		if k.index != nil {
 			files = append(files, file{of.uri, k.index})
@@ -63,13 +63,18 @@ func (d *documents) around(doc *document) (files []file, units []*compile.Unit) 
 			units = append(units, k.unit)
 		}
 	}
-	add(doc)
+	return files, units
+}
+
+// declaring are a document and the declarations that include it.
+func (d *documents) declaring(doc *document) []*document {
+	all := []*document{doc}
 	for _, uri := range slices.Sorted(maps.Keys(d.told)) {
 		if _, about := d.told[uri][doc.uri]; about && uri != doc.uri && d.open[uri] != nil {
-			add(d.open[uri])
+			all = append(all, d.open[uri])
 		}
 	}
-	return files, units
+	return all
 }
 
 // typeOf is the type of a name in an expression at a path, as far as it is known.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
+	"github.com/graphd/graphd/internal/language"
 )
 
 // The kinds of symbols, as the protocol numbers them.

@@ -3,7 +3,7 @@ package lsp
 import (
 	"encoding/json"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
 // message is a request, a notification or an answer, of either side.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/language"
+	"github.com/graphd/graphd/internal/language/text"
 	"github.com/graphd/graphd/internal/policy"
 	"github.com/graphd/graphd/internal/scenario"
 	"github.com/graphd/graphd/internal/spec/decode"

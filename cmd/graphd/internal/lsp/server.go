@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/language"
 	"github.com/graphd/graphd/internal/builtin"
+	"github.com/graphd/graphd/internal/language"
 )
 
 // Config is what a server runs with.

@@ -18,6 +18,9 @@ func keys(t *terminal.Terminal, ask Verb) *cobra.Command {
 		`List the keys that a graph with keys has now, those first for which something came
 last, a page of them. They are looked at while the graph goes on.`, cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
+			if q.Limit < 1 {
+				return terminal.Exit(terminal.ExitUsage, fmt.Errorf("--limit %d: it must be 1 or more", q.Limit))
+			}
 			page, err := c.Keys(ctx, args[0], q)
 			if err != nil {
 				return err
@@ -27,7 +30,7 @@ last, a page of them. They are looked at while the graph goes on.`, cobra.ExactA
 	cmd.Flags().StringVar(&q.Search, "search", "", "only keys that have this somewhere in what they are written as")
 	cmd.Flags().StringVar(&q.Sort, "sort", "", "recent (the default), key, or waiting: those first that have most")
 	cmd.Flags().StringVar(&q.Before, "before", "", "the page behind this cursor, which the one before it ends with")
-	cmd.Flags().IntVar(&q.Limit, "limit", 0, "at most so many")
+	cmd.Flags().IntVar(&q.Limit, "limit", 50, "how many to list; at most 1000")
 	return cmd
 }
 

@@ -90,7 +90,7 @@ type member struct {
 	behind map[string]bool // by stream, what was said of it; "" is the source as a whole
 	late   bool            // Reader.mu guards it: it has come, and what it was not given is not kept any more
 
-	durable places // Reader.mu guards it; nil until the first is known
+	durable func() []boundary.Position // what is in its checkpoint; Reader.mu guards it; nil until something is
 }
 
 // reads reports whether the member is given what a stream has.
@@ -308,31 +308,43 @@ func (m *member) Mirrors() bool {
 	return ok && s.Mirrors()
 }
 
-// Durable implements [accumulator.Mirror]: what all who take part have durable is what the source is told.
-func (m *member) Durable(positions []boundary.Position) {
+// Durable implements [accumulator.Mirror]: the source is told what all who take part have durable, when it asks.
+func (m *member) Durable(at func() []boundary.Position) {
 	r := m.r
 	r.mu.Lock()
-	source := r.source
-	all := placesOf(m.of(positions))
-	if m.durable = all; !slices.Contains(r.members, m) {
-		source = m.own
-	} else if r.partitioned() {
-		all = all.clone()
-		for _, other := range r.members {
-			maps.Copy(all, other.durable) // each stands in its own partitions
-		}
-	} else {
-		order, _ := m.own.(Ordered) // what runs is asked by the reader
-		all = all.clone()
-		for _, other := range r.members {
-			if other.durable == nil || other != m && !all.lower(order, other.durable) {
-				source = nil
-				break
-			}
-		}
+	m.durable = at
+	source, all := r.source, r.durable
+	if !slices.Contains(r.members, m) {
+		source, all = m.own, func() []boundary.Position { return m.of(at()) }
 	}
 	r.mu.Unlock()
 	if s, ok := source.(accumulator.Mirror); ok {
-		s.Durable(all.positions())
+		s.Durable(all)
 	}
+}
+
+// durable are the positions that all who take part have in checkpoints; none where that is not known.
+func (r *Reader) durable() []boundary.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all places
+	for _, m := range r.members {
+		if m.durable == nil {
+			if r.partitioned() {
+				continue
+			}
+			return nil
+		}
+		own := placesOf(m.of(m.durable()))
+		order, _ := m.own.(Ordered) // what runs is asked by the reader
+		switch {
+		case all == nil:
+			all = own
+		case r.partitioned():
+			maps.Copy(all, own) // each stands in its own partitions
+		case !all.lower(order, own):
+			return nil
+		}
+	}
+	return all.positions()
 }

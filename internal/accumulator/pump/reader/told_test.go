@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/source/sourcetest"
 )
 
 // heard is a tape that keeps what it is told of, and looks when it is asked.
@@ -23,10 +24,11 @@ func (h heard) Lag() (n int64, known bool) { return 17, true }
 
 func (h heard) Mirrors() bool { return true }
 
-func (h heard) Durable(positions []boundary.Position) {
+func (h heard) Durable(at func() []boundary.Position) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	*h.durable = append(*h.durable, fmt.Sprint(positions))
+	*h.durable = append(*h.durable, fmt.Sprint(at()))
+	go at() // it may ask at any time, whatever is said meanwhile
 }
 
 func (h heard) Run(ctx context.Context, _ []boundary.Position, out accumulator.Out) error {
@@ -126,10 +128,10 @@ func TestM29WhatAllShardsHaveIsDurable(t *testing.T) {
 		if !all[0].Mirrors() || !all[1].Mirrors() {
 			t.Error("the shards say nothing of what they have durable, though somebody is told")
 		}
-		all[0].Durable([]boundary.Position{at(0, 10), at(1, 10)})
-		all[1].Durable([]boundary.Position{at(1, 20), at(0, 5)})
-		all[0].Durable([]boundary.Position{at(0, 30), at(1, 30)})
-		if want := "[[s/0#x@5 s/1#x@10] [s/0#x@5 s/1#x@20]]"; fmt.Sprint(said) != want {
+		all[0].Durable(sourcetest.At(at(0, 10), at(1, 10)))
+		all[1].Durable(sourcetest.At(at(1, 20), at(0, 5)))
+		all[0].Durable(sourcetest.At(at(0, 30), at(1, 30)))
+		if want := "[[] [s/0#x@5 s/1#x@10] [s/0#x@5 s/1#x@20]]"; fmt.Sprint(said) != want {
 			t.Errorf("it was told %v, want %s", said, want)
 		}
 		if n, known := all[1].(accumulator.LagTeller).Lag(); n != 17 || !known {
@@ -139,6 +141,12 @@ func TestM29WhatAllShardsHaveIsDurable(t *testing.T) {
 		wait.Wait()
 		if n, known := all[1].(accumulator.LagTeller).Lag(); n != 17 || !known { // as its own source says
 			t.Errorf("lag %d, %v", n, known)
+		}
+		said = nil
+		all[1].Durable(sourcetest.At(at(0, 40)))
+		all[1].Durable(sourcetest.At(at(0, 50)))
+		if want := "[[s/0#x@40] [s/0#x@50]]"; fmt.Sprint(said) != want {
+			t.Errorf("its own source was told %v, want %s", said, want)
 		}
 	})
 }

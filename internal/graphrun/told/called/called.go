@@ -4,6 +4,7 @@ package called
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,9 +52,20 @@ func Tell(s *api.GraphSummary, v *live.View, now time.Time) {
 		case failing:
 			s.HealthReason = api.ReasonOf("calls_failing", "node "+node+": "+why)
 		case why != "":
-			s.HealthReason = api.ReasonOf("awaiting_answer", "node "+node+": "+why)
+			s.HealthReason = api.ReasonOf(api.AwaitingAnswer, "node "+node+": "+why)
 		}
 	}
+}
+
+// Awaited says that what comes is behind calls; nil where it is not.
+func Awaited(s *api.GraphSummary) *api.Reason {
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.AwaitedSince != nil {
+			return api.ReasonOf(api.AwaitingAnswer, fmt.Sprintf(
+				"what comes before waits for answers to node %s, of which %d calls are on their way", c.Node, c.Out))
+		}
+	}
+	return nil
 }
 
 // Join adds the calls of a shard.

@@ -144,10 +144,10 @@ func Number(text string) int64 {
 	return int64(x)
 }
 
-var humanDuration = regexp.MustCompile(`^([0-9]+) *([a-zµ]+)$`)
+var humanDuration = regexp.MustCompile(`^([0-9]+) *([a-zµ]*)$`)
 
 // Duration turns the usual ways to write a duration into Go's, "" when it
-// cannot.
+// cannot. A number alone is of seconds, and from 1,000 on of milliseconds.
 func Duration(text string) string {
 	m := humanDuration.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
@@ -156,6 +156,9 @@ func Duration(text string) string {
 	n, err := strconv.ParseInt(m[1], 10, 32)
 	if err != nil {
 		return ""
+	}
+	if m[2] == "" && n >= 1000 {
+		return m[1] + "ms"
 	}
 	switch unit := strings.TrimSuffix(m[2], "s"); unit {
 	case "d", "day":

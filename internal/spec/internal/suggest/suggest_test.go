@@ -59,7 +59,7 @@ func TestDuration(t *testing.T) {
 	for text, want := range map[string]string{
 		"7d": "168h", "2 weeks": "336h", "5 sec": "5s", "10 minutes": "10m", "1 hour": "1h", "3 hrs": "3h",
 		"20 msec": "20ms", "5 us": "5us",
-		"30": "", "soon": "", "99999999999d": "", "5 parsecs": "",
+		"30": "30s", "5000": "5000ms", "soon": "", "99999999999d": "", "5 parsecs": "",
 	} {
 		if got := Duration(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)

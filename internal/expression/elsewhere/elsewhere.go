@@ -1,17 +1,10 @@
-package expression
+// Package elsewhere knows what other languages have, and how it is said in expressions: people write what they know.
+package elsewhere
 
-import (
-	"slices"
-	"strings"
+import "strings"
 
-	"github.com/expr-lang/expr/ast"
-	"github.com/graphd/graphd/internal/expression/library"
-)
-
-// What other languages have, and how it is said here: people write what they know.
-
-// functionOf is the function that is meant by a name of another language, "" when that is none.
-func functionOf(name string) string {
+// Function is the function that is meant by a name of another language, "" when that is none.
+func Function(name string) string {
 	switch strings.ToLower(name) {
 	case "size", "length", "strlen", "cardinality":
 		return "len"
@@ -43,9 +36,9 @@ func functionOf(name string) string {
 	return ""
 }
 
-// foldElsewhere is the fold that is meant by a name of another language, "" when that is none. Aggregates have names
+// Fold is the fold that is meant by a name of another language, "" when that is none. Aggregates have names
 // of their own: avg is mean in both, and std is one of many events here.
-func foldElsewhere(name string) string {
+func Fold(name string) string {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", "")) {
 	case "avg", "average":
 		return "mean"
@@ -77,8 +70,8 @@ func foldElsewhere(name string) string {
 	return ""
 }
 
-// insteadOf is what is written here in place of a function of another language, "" when nobody knows.
-func insteadOf(name string) string {
+// Instead is what is written here in place of a function of another language, "" when nobody knows.
+func Instead(name string) string {
 	switch strings.ToLower(name) {
 	case "exists", "defined", "isset", "is_defined", "has", "notnull", "isnotnull", "is_not_null":
 		return "write x != nil"
@@ -110,9 +103,9 @@ func insteadOf(name string) string {
 	return ""
 }
 
-// wordInstead is what is written here in place of a token of another language that could not be read, "" when
+// Word is what is written here in place of a token of another language that could not be read, "" when
 // nobody knows.
-func wordInstead(token string) string {
+func Word(token string) string {
 	switch strings.ToLower(strings.Trim(token, `"`)) {
 	case "=":
 		return "write == to compare"
@@ -122,7 +115,7 @@ func wordInstead(token string) string {
 		return `write contains, startsWith or matches "pattern"`
 	case "between":
 		return "write a <= x and x <= b"
-	case "when", "then", "case":
+	case "when", "then", "case", "if", "else", "elif":
 		return "write condition ? a : b"
 	case "contains", "startswith", "endswith", "matches":
 		return "it stands between two texts, as in a contains b"
@@ -130,52 +123,23 @@ func wordInstead(token string) string {
 	return ""
 }
 
-// causes checks that what cause() is compared with is one.
-func (v *validator) causes(n *ast.BinaryNode) {
-	if n.Operator != "==" && n.Operator != "!=" && n.Operator != "in" {
-		return
-	}
-	asked := func(n ast.Node) bool {
-		call, ok := n.(*ast.CallNode)
-		if !ok {
-			return false
-		}
-		id, ok := call.Callee.(*ast.IdentifierNode)
-		return ok && id.Value == library.Cause && !v.known(id.Value)
-	}
-	switch {
-	case asked(n.Left):
-		v.isCause(n.Right)
-	case asked(n.Right):
-		v.isCause(n.Left)
-	}
-}
-
-func (v *validator) isCause(n ast.Node) {
-	switch n := n.(type) {
-	case *ast.ArrayNode:
-		for _, one := range n.Nodes {
-			v.isCause(one)
-		}
-	case *ast.StringNode:
-		if all := library.Causes(); !slices.Contains(all, n.Value) {
-			v.fail(n, CodeUnknownName, causeOf(n.Value), "no epoch has the cause %.64q; there are %s", n.Value,
-				strings.Join(all, ", "))
+// Unclosed is where a text begins that has no end, with what it begins with.
+func Unclosed(text string) (at int, quote string) {
+	for i := 0; i < len(text); i++ {
+		c := text[i : i+1]
+		switch {
+		case quote == "" && strings.HasPrefix(text[i:], "//"):
+			i += len(strings.SplitAfterN(text[i:], "\n", 2)[0]) - 1
+		case quote == "" && strings.Contains("\"'`", c):
+			at, quote = i, c
+		case c == quote:
+			quote = ""
+		case quote == "" || quote == "`":
+		case c == `\`:
+			i++
+		case c == "\n":
+			return at, quote
 		}
 	}
-}
-
-// causeOf is the cause that is meant by a word.
-func causeOf(word string) string {
-	switch strings.ToLower(word) {
-	case "timer", "every", "cadence", "schedule", "interval", "clock":
-		return "tick"
-	case "timeout", "wait", "max-wait":
-		return "max_wait"
-	case "event", "arrival", "input", "data", "any", "all", "trigger":
-		return "criteria"
-	case "fire", "manual", "operator", "forced":
-		return "force"
-	}
-	return nearest(word, library.Causes())
+	return at, quote
 }

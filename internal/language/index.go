@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -29,6 +29,8 @@ type Name struct {
 	// Says is what it names in a word or two, such as its kind.
 	Says   string
 	Routes []string // of a node
+	// Again are the nodes that a node reads as of the last epoch, or those of a loop.
+	Again []string
 }
 
 // Index is what a document declares. It keeps the text that it is of.
@@ -99,6 +101,7 @@ func (x *Index) section(field Name, value *yaml.Node) {
 			n.End = x.Text.At(next.Line, next.Column)
 		}
 		n.Says, n.Routes = says(value.Content[i+1])
+		n.Again = again(value.Content[i+1])
 		x.Names = append(x.Names, n)
 	}
 }
@@ -145,6 +148,18 @@ func says(n *yaml.Node) (kind string, routes []string) {
 		}
 	}
 	return kind, routes
+}
+
+// again are the names in delay of a node, or nodes of a loop.
+func again(n *yaml.Node) (names []string) {
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		if key := n.Content[i].Value; key == "delay" || key == Nodes {
+			for _, item := range append([]*yaml.Node{n.Content[i+1]}, n.Content[i+1].Content...) {
+				names = append(names, item.Value)
+			}
+		}
+	}
+	return names
 }
 
 func routesOf(n *yaml.Node) (names []string) {

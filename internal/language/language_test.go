@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/graphd/graphd/api"
-	"github.com/graphd/graphd/cmd/graphd/internal/lsp/text"
+	"github.com/graphd/graphd/internal/language/text"
 )
 
 func TestAt(t *testing.T) {

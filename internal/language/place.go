@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/language/text"
 	"github.com/graphd/graphd/internal/spec/decode"
 	"go.yaml.in/yaml/v3"
 )
@@ -31,13 +33,17 @@ type Place struct {
 	Text string
 	// Colon says that a colon follows the word.
 	Colon bool
+	// Marked is the document, with [expression.Cursor] in the place of the word.
+	Marked string
 	// Siblings are the other keys of the mapping, and Alone says that nothing else stands on the line.
 	Siblings []string
 	Alone    bool
+	// Beside are the other values of the list that the cursor is in one of.
+	Beside []string
 }
 
-// mark stands in for the word at the cursor. Nobody writes it.
-const mark = "qGraphdCursorq"
+// mark stands in for the word at the cursor.
+const mark = expression.Cursor
 
 // At finds the place of a byte. The document need not be whole: what is being typed seldom is. ok is false when nothing
 // can be told.
@@ -55,16 +61,28 @@ func At(all string, offset int) (p Place, ok bool) {
 	p = Place{Word: all[from:offset], Whole: all[from:to], From: from, To: to}
 	line := all[strings.LastIndexByte(all[:from], '\n')+1 : from]
 	rest, _, _ := strings.Cut(all[to:], "\n")
+	below := all[to+len(rest):]
 	p.Colon = strings.HasPrefix(strings.TrimLeft(rest, " "), ":")
 	p.Alone = strings.Trim(line, " -") == "" && strings.TrimSpace(rest) == ""
 	cut := all[:from] + mark
-	for _, text := range []string{cut + all[to:], cut + ": " + all[to:], cut + rest + closing(line+rest),
-		cut + closing(line), cut + ":" + closing(line)} {
+	end, now := closing(line+rest), closing(line)
+	for _, text := range []string{cut + all[to:], cut + ": " + all[to:], cut + rest + end + below, cut + now + below,
+		cut + rest + end, cut + now, cut + ":" + now, cut + closing(all[:from])} {
 		if p.find(text) {
+			p.Marked = text
 			return p, true
 		}
 	}
 	return p, false
+}
+
+// Index is what a document declares with the cursor at the place: as it stands, or else as it can be read with what is
+// open closed.
+func (p *Place) Index(doc *text.Text) *Index {
+	if x := NewIndex(doc); x != nil {
+		return x
+	}
+	return NewIndex(text.New(p.Marked))
 }
 
 // IsWord reports whether a byte belongs to a name. Characters beyond ASCII belong to none.
@@ -72,7 +90,7 @@ func IsWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// closing closes the brackets and quotes that a line has opened.
+// closing closes the brackets and quotes that a line, or several, have opened.
 func closing(line string) string {
 	var open []byte
 	quote := byte(0)
@@ -141,10 +159,16 @@ func (p *Place) walk(n *yaml.Node, path []string) bool {
 			}
 		}
 	case yaml.SequenceNode:
-		for _, item := range n.Content {
-			if p.walk(item, append(slices.Clone(path), Item)) {
-				return true
+		for i, item := range n.Content {
+			if !p.walk(item, append(slices.Clone(path), Item)) {
+				continue
 			}
+			for k, other := range n.Content {
+				if k != i && item.Kind == yaml.ScalarNode {
+					p.Beside = append(p.Beside, other.Value)
+				}
+			}
+			return true
 		}
 	case yaml.ScalarNode:
 		if at := strings.Index(n.Value, mark); at >= 0 {

@@ -1,11 +1,13 @@
 package language
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/graphd/graphd/internal/accumulator/aggregate"
 	"github.com/graphd/graphd/internal/expression"
+	"github.com/graphd/graphd/internal/expression/library"
 )
 
 // Scope is which names can stand at a place.
@@ -17,6 +19,7 @@ type Scope struct {
 	Words    []string
 	// Aggregates says that the functions of windows can be called.
 	Aggregates bool
+	Triggers   bool // of those that trigger
 	Routes     bool // names with a route of theirs behind a dot
 }
 
@@ -43,7 +46,9 @@ func ScopeOf(path []string, f *Form) Scope {
 		return Scope{Sections: []string{Nodes}}
 	case section == Outputs && last == "from" && len(path) == 3:
 		return Scope{Sections: []string{Nodes, Accumulators}, Words: []string{"reactor"}}
-	case section == "reactor" && (last == "any" || last == "all"), slices.Contains(path, "join") && last != "on" &&
+	case section == "reactor" && (last == "any" || last == "all"):
+		return Scope{Sections: []string{Accumulators}, Triggers: true}
+	case slices.Contains(path, "join") && last != "on" &&
 		slices.Contains([]string{"left", "right"}, last):
 		return Scope{Sections: []string{Accumulators}}
 	}
@@ -78,19 +83,39 @@ func expressionScope(path []string) Scope {
 
 // Functions are the functions that can be called at a place, with how a call of each is written.
 func (s *Scope) Functions() map[string]string {
+	all := s.aggregates()
+	if s.Expression {
+		every := expression.Scope{Clock: true, Rand: true, Epoch: true, Iteration: true, Memory: true}
+		maps.Copy(all, calls(&every, nil))
+	}
+	return all
+}
+
+// aggregates are the functions of windows, where they can be called.
+func (s *Scope) aggregates() map[string]string {
 	all := map[string]string{}
-	if !s.Expression {
-		return all
-	}
-	for _, name := range expression.Functions() {
-		if !strings.HasPrefix(name, ".") {
-			all[name] = expression.Usage(name)
-		}
-	}
 	if s.Aggregates {
 		for _, usage := range aggregate.Usages() {
 			name, _, _ := strings.Cut(usage, "(")
 			all[name] = usage
+		}
+	}
+	return all
+}
+
+// calls are the functions that can be called in a scope, or the methods of a type where that is given, with how a call
+// of each is written.
+func calls(s *expression.Scope, of *expression.Type) map[string]string {
+	all := map[string]string{}
+	for _, name := range expression.Functions() {
+		f := library.Table()[name]
+		method, is := strings.CutPrefix(name, ".")
+		switch {
+		case is != (of != nil), is && (of.IsAny() || !f.Param(0).Has(of.Kind())):
+		case f != nil && (f.Clock && !s.Clock || f.Rand && !s.Rand || f.OfEpoch && !s.Epoch ||
+			f.OfLoop && !s.Iteration || f.Remember != nil && !s.Memory):
+		default:
+			all[method] = strings.TrimPrefix(expression.Usage(name), ".")
 		}
 	}
 	return all

@@ -1,0 +1,148 @@
+package flow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/reactor"
+	"github.com/graphd/graphd/internal/timeline"
+)
+
+const (
+	// foreseeWithin is how many times as many events are looked at as may be told of: several may be of one key.
+	foreseeWithin = 4
+	// foreseeLeast is how many events of each stream are, however many streams there are.
+	foreseeLeast = 8
+)
+
+// coming are the next events of a stream, in their order, as far as they have been looked at.
+type coming []reactor.Foreseen
+
+// Foresee are the questions of the epochs of events that wait for their turn, of so many at most, as far as they have
+// not been told (0541). Nodes run for that, once at least and then within a time; more says that there are others.
+func (f *Flow) Foresee(most int, within time.Duration) (asks []reactor.Ask, more bool) {
+	began, tried, behind := f.Mono(), false, int64(0)
+	views := f.views()
+	for _, v := range views {
+		for n := range max(foreseeWithin*most/len(views), foreseeLeast) {
+			if n == len(*v.coming) && !f.lookOn(v) {
+				break
+			}
+			one := &(*v.coming)[n]
+			told := one.Told()
+			if one.Boundary == nil || !told && f.told >= most {
+				continue
+			}
+			if tried && f.Mono()-began >= int64(within) {
+				return asks, true
+			}
+			var now bool
+			asks, now = f.Core.Foresee(asks, one, behind)
+			tried = tried || now
+			if behind++; !told && one.Told() {
+				f.told++
+			}
+		}
+	}
+	return asks, false
+}
+
+// view is one stream of which something waits; stream is nil for the pushes.
+type view struct {
+	input  int
+	entry  *entry
+	stream *staged
+	coming *coming
+}
+
+// views are the streams of which it can be told what their events will call for, in their order.
+func (f *Flow) views() (all []view) {
+	for i := range f.entries {
+		e := &f.entries[i]
+		if e.line == nil || e.scout == nil || !f.Core.Foresees(i) {
+			continue
+		}
+		if e.pushing {
+			all = append(all, view{i, e, nil, &e.coming})
+		}
+		for _, s := range slices.SortedFunc(maps.Values(e.streams),
+			func(a, b *staged) int { return cmp.Compare(a.number, b.number) }) {
+			if s.head < len(s.queue) {
+				all = append(all, view{i, e, s, &s.coming})
+			}
+		}
+	}
+	return all
+}
+
+// at is the n-th event that waits, nil where nothing is folded of it here, and when it happens, if that is known.
+func (v *view) at(n int) (ev *boundary.Event, at int64, ok bool) {
+	if v.stream == nil {
+		ev, ok = v.entry.line.ComingPush(n)
+		return ev, timeline.Never, ok
+	}
+	n += v.stream.next
+	for _, p := range v.stream.queue[v.stream.head:] {
+		if n < len(p.Events) {
+			return v.entry.line.Coming(p, n), p.Times[n], true
+		}
+		n -= len(p.Events)
+	}
+	return nil, timeline.Never, false
+}
+
+// lookOn looks at the event behind those that have been looked at, and is false where there is none.
+func (f *Flow) lookOn(v view) bool {
+	ev, at, ok := v.at(len(*v.coming))
+	if !ok {
+		return false
+	}
+	one := reactor.Foreseen{Input: v.input, At: at}
+	if ev != nil {
+		f.scout(v.entry, ev, &one)
+	}
+	*v.coming = append(*v.coming, one)
+	return true
+}
+
+// scout makes the boundary of an event. What panics is told when the event is folded.
+func (f *Flow) scout(e *entry, ev *boundary.Event, one *reactor.Foreseen) {
+	defer func() {
+		if recover() != nil {
+			e.scout, one.Boundary = e.line.Core().Scout(), nil // its scratch may be in any state
+		}
+	}()
+	b, at := e.scout.Scout(f.Time(), *ev)
+	if b == nil {
+		return
+	}
+	b.Key = boundary.Key(strings.Clone(string(b.Key)))
+	one.Boundary, one.At = b, max(one.At, at)
+}
+
+// cameIn says that the next event of a stream has come in: what is known of its epoch goes with that.
+func (f *Flow) cameIn(c *coming) {
+	if len(*c) == 0 {
+		return
+	}
+	if (*c)[0].Told() {
+		f.told--
+	}
+	(*c)[0] = reactor.Foreseen{}
+	*c = (*c)[1:]
+}
+
+// forgo forgets what was told of the events of a stream, which do not come.
+func (f *Flow) forgo(c *coming) {
+	for i := range *c {
+		if one := &(*c)[i]; one.Told() {
+			f.told--
+			f.Core.Forgo(one)
+		}
+	}
+	*c = nil
+}
