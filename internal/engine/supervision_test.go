@@ -398,32 +398,6 @@ func TestM38StopIsClean(t *testing.T) {
 	})
 }
 
-// M43: an epoch that takes the process down is tried three times, and then the graph is
-// quarantined instead of taking the daemon down for ever; an operator's restart tries again.
-func TestM43CrashLoopQuarantines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := memstore.New()
-		b := newBed(t, store, &scripted{})
-		b.apply("graph: g\naccumulators: { a: {} }\nnodes: { n: { expr: a } }\noutputs: { o: { from: n, sink: { "+
-			"drop: {} } } }\n", "g")
-		b.close()
-		diesOf(t, store, "g")
-		b = newBed(t, store, &scripted{})
-		defer b.close()
-		synctest.Wait()
-		if s := b.summary("g"); s.Health != "failed" || s.HealthReason.Code != "crash_loop" {
-			t.Fatalf("%s %+v", s.Health, s.HealthReason)
-		}
-		if _, err := b.e.Restart(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "", "ann"); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if s := b.summary("g"); s.Health != "live" {
-			t.Fatalf("revived: %s %+v", s.Health, s.HealthReason)
-		}
-	})
-}
-
 // M43: after an owner that died nothing is noted while there is nothing to try; the first epoch
 // waits for its note, also over an outage of the store; and then more and more share a commit.
 func TestM43Careful(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/graphrun/life"
-	"github.com/graphd/graphd/internal/graphrun/lives"
 	"github.com/graphd/graphd/internal/graphrun/told"
 	"github.com/graphd/graphd/internal/live"
 	"github.com/graphd/graphd/internal/reactor"
@@ -174,14 +173,13 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 		}
 		before := make([]int64, len(g.shards))
 		asked := g.asked(ctx)
-		err := eachOf(asked, func(s *lives.Shard) error {
-			before[s.Number()] = s.Incarnation()
-			return s.Forgive(ctx)
-		})
-		if err != nil {
-			return api.GraphSummary{}, err
+		for _, s := range asked {
+			if err := s.Elsewhere(http.StatusConflict); err != nil {
+				return api.GraphSummary{}, err
+			}
 		}
 		for _, s := range asked {
+			before[s.Number()] = s.Incarnation()
 			s.Restart()
 		}
 		return g.after(ctx, func(sum *api.GraphSummary) bool {

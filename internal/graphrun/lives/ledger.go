@@ -66,6 +66,26 @@ func (s *Shard) absolve(ctx context.Context, head *checkpoint.Head) error {
 	return nil
 }
 
+// pardoned has a shard that has just been taken go on with a crash ledger that says nothing, where an operator has said
+// that the cause of its crashes is fixed (M43): it is given up as one that has stopped cleanly is, and taken again.
+// Nobody but the supervising goroutine does it, which would lose to another what it is about to run.
+func (s *Shard) pardoned(ctx context.Context, head *checkpoint.Head) (lost []int64, err error) {
+	s.mu.Lock()
+	asked := s.pardon
+	s.mu.Unlock()
+	if !asked {
+		return nil, nil
+	}
+	if err := s.host.Store.Relinquish(ctx, s.ID(), head.Fence); err != nil {
+		s.survived(head.Fence, nil)
+		return nil, fmt.Errorf("clear the crash ledger: %w", err)
+	}
+	s.show(func() { s.pardon = false })
+	s.outlived = nil
+	*head, lost, err = s.Acquire(ctx)
+	return lost, err
+}
+
 // quarantined refuses a graph whose next epoch has taken its owners down too often.
 func quarantined(head *checkpoint.Head) error {
 	if head.Attempts < MaxAttempts {

@@ -23,8 +23,12 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("acquire the graph: %w", err)
 	}
-	begins.Lap("taken")
 	s.outlived = append(s.outlived, lost...)
+	if lost, err = s.pardoned(ctx, &head); err != nil {
+		return nil, fmt.Errorf("acquire the graph: %w", err)
+	}
+	s.outlived = append(s.outlived, lost...)
+	begins.Lap("taken")
 	if err := s.absolve(ctx, &head); err != nil {
 		s.survived(head.Fence, nil)
 		return nil, err

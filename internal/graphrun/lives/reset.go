@@ -2,11 +2,9 @@ package lives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/reactor"
 )
@@ -36,25 +34,4 @@ func (s *Shard) DropState(ctx context.Context) error {
 		return fmt.Errorf("drop the graph's state: %w", err)
 	}
 	return store.Relinquish(ctx, s.ID(), head.Fence)
-}
-
-// Forgive clears the crash ledger of a graph that is not running: the operator says that
-// the cause has been fixed (M43).
-func (s *Shard) Forgive(ctx context.Context) error {
-	_, err := s.Running()
-	if err == nil {
-		return nil
-	}
-	var refused *api.Error
-	if errors.As(err, &refused) && refused.Code == "graph_standby" {
-		return err
-	}
-	head, _, err := s.Acquire(ctx)
-	if err == nil {
-		err = s.host.Store.Relinquish(ctx, s.ID(), head.Fence)
-	}
-	if err != nil {
-		return fmt.Errorf("clear the crash ledger: %w", err)
-	}
-	return nil
 }

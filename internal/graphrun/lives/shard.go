@@ -60,6 +60,7 @@ type Shard struct {
 	owner   string // who runs the shard while it stands by here
 	ownerAt string // where that one is reached, "" when it has not said
 	held    bool   // runs are held back: an update is being tried
+	pardon  bool   // the next run is to begin with a crash ledger that says nothing
 	task    *supervisor.Task
 	node    *supervisor.Node // of the supervising goroutine, which alone reads it
 	failure error            // why the last run ended badly at shutdown
@@ -172,8 +173,14 @@ func (s *Shard) Start(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// Restart revives the shard at once and with a fresh count (M36).
-func (s *Shard) Restart() { s.operator.Restart() }
+// Restart revives the shard at once and with a fresh count (M36). One that is not running begins with a clear crash
+// ledger, too: the operator says that the cause has been fixed (M43).
+func (s *Shard) Restart() {
+	s.mu.Lock()
+	s.pardon = s.pardon || s.run == nil
+	s.mu.Unlock()
+	s.operator.Restart()
+}
 
 // StopWithin ends the shard and waits until it has, or ctx is done: all of the stop, its last
 // checkpoint too, has that time. What does not come to its end then is abandoned: it can change
