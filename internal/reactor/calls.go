@@ -264,8 +264,10 @@ func (c *Core) Ahead(most int, within time.Duration) (asks []Ask, more bool) {
 	}
 	next := c.keys.agenda.ready.first(most)
 	if c.Brimful() {
-		c.calls.book.Keep(func(e *answers.Epoch) bool { // those that do not come next are asked again when they do
-			return e == c.calls.first || slices.ContainsFunc(next, func(n entry) bool { return n.k.key == e.Key() })
+		// Those that do not come next are asked again when they do; what is foreseen would be asked again at once.
+		c.calls.book.Keep(func(e *answers.Epoch) bool {
+			return e == c.calls.first || e.Aside ||
+				slices.ContainsFunc(next, func(n entry) bool { return n.k.key == e.Key() })
 		})
 		if c.Brimful() {
 			return nil, false

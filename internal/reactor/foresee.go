@@ -14,9 +14,6 @@ import (
 // call for would be asked for no sooner. So the epoch of an event that waits for its turn is tried aside (0541): what
 // it asks for is asked, and its own try is given the answer where it asks for the same.
 
-// roomAhead is how many keys more there is to be room for: one that goes begins anew, and asks for something else.
-const roomAhead = 4096
-
 // Foreseen is an event that waits for its turn, as what the core knows of its epoch.
 type Foreseen struct {
 	Input    int
@@ -32,15 +29,13 @@ func (f *Foreseen) Told() bool { return f.epoch != nil }
 func (c *Core) Foresees(i int) bool {
 	in := &c.cfg.Inputs[i]
 	return c.calls != nil && c.calls.trust > 0 && c.cfg.Keys != nil && c.isPlain() && in.Triggers && !c.isShared(i) &&
-		in.Table == nil && slices.ContainsFunc(c.calls.Callers, func(n graph.Caller) bool { return c.foresees(n.Node) })
+		in.Table == nil && slices.ContainsFunc(c.calls.Callers, func(n graph.Caller) bool { return n.Safe() })
 }
 
-// foresees reports whether what a node asks for may be asked for an event that waits: of a server that is changed by
-// being asked only where no other input, and no key that goes, can make it something else.
+// foresees reports whether what a node asks for may be asked for an event that waits: only of a server that is not
+// changed by it, for much of what comes before can make it something else.
 func (c *Core) foresees(node int) bool {
-	keys := c.cfg.Keys
-	return len(c.cfg.Inputs) == 1 && keys.TTL <= 0 && keys.Max-c.keys.byKey.Len() >= roomAhead ||
-		slices.ContainsFunc(c.calls.Callers, func(n graph.Caller) bool { return n.Node == node && n.Safe() })
+	return slices.ContainsFunc(c.calls.Callers, func(n graph.Caller) bool { return n.Node == node && n.Safe() })
 }
 
 // Foresee appends what an event's epoch, behind so many others, is to ask for now. Its nodes may run for that, which

@@ -67,7 +67,7 @@ func TestCallsOverlapAcrossInstants(t *testing.T) {
 			if said := ask(http.MethodPut, "/v1/graphs/g", fmt.Sprintf(`graph: g
 accumulators: { a: { %s time: event.at, strategy: sequential } }
 reactor: { key: k%s }
-nodes: { n: { http: { url: "%s", body: a.n, concurrency: %d, timeout: 1m } } }
+nodes: { n: { http: { url: "%s", body: a.n, safe: true, concurrency: %d, timeout: 1m } } }
 outputs: { o: { from: n, sink: { drop: {} } } }
 `, tc.source, tc.shards, server.URL, events)); said[0] != '2' {
 				t.Fatal(said)

@@ -106,9 +106,8 @@ func (l *Line) FoldPush(now time.Time) (poison *accumulator.PanicError) {
 	return nil
 }
 
-// ComingPush is the n-th pushed event from the next on, nil where it is not folded here; ok is false where there are
-// not so many.
-func (l *Line) ComingPush(n int) (ev *boundary.Event, ok bool) {
+// ComingPush is the n-th pushed event from the next on, and whether it is folded here; nil where there are not so many.
+func (l *Line) ComingPush(n int) (ev *boundary.Event, here bool) {
 	h := &l.pushes
 	if !h.has {
 		return nil, false
@@ -120,10 +119,7 @@ func (l *Line) ComingPush(n int) (ev *boundary.Event, ok bool) {
 			next = s.lo
 		}
 		if n < s.hi-next {
-			if s.push.fate(next + n).Elsewhere {
-				return nil, true
-			}
-			return &s.push.events[next+n], true
+			return &s.push.events[next+n], !s.push.fate(next + n).Elsewhere
 		}
 		n -= s.hi - next
 	}

@@ -75,12 +75,9 @@ func (p *Parcel) Timeless(n int) bool {
 	return p.Kind == Advance || p.load.bads != nil && p.load.bads[p.first+n] != nil
 }
 
-// Coming is the n-th event of a parcel; nil where none is folded of it here.
-func (l *Line) Coming(p *Parcel, n int) *boundary.Event {
-	if p.Timeless(n) || p.load.fate(p.first+n, l.cfg.Share).Elsewhere {
-		return nil
-	}
-	return &p.Events[n]
+// Coming reports whether something is folded here of the n-th event of a parcel.
+func (l *Line) Coming(p *Parcel, n int) bool {
+	return !p.Timeless(n) && !p.load.fate(p.first+n, l.cfg.Share).Elsewhere
 }
 
 // Done says that a parcel of events was folded: its stream has room again.

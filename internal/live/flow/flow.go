@@ -191,10 +191,10 @@ func (f *Flow) Leave(i int) {
 	}
 	f.Settle()
 	e.line.Leave()
-	f.forgo(&e.coming)
+	f.forgo(&e.coming, len(e.coming))
 	behind := e.behind && !e.down
 	for _, s := range e.streams {
-		f.forgo(&s.coming)
+		f.forgo(&s.coming, len(s.coming))
 		behind = behind || s.behind && !e.down || s.held || s.head < len(s.queue)
 		f.order.Drop(s.number)
 		f.owners[s.number] = belongs{}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd/internal/accumulator"
+	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/timeline"
 )
 
@@ -120,8 +121,12 @@ func (f events) Begin() (time.Time, bool) {
 }
 
 func (f *Flow) foldPush(e *entry) (poison *accumulator.PanicError) {
+	var ev *boundary.Event
+	if len(e.coming) > 0 {
+		ev, _ = e.line.ComingPush(0)
+	}
 	if poison = e.line.FoldPush(f.base); poison == nil {
-		f.cameIn(&e.coming)
+		f.cameIn(&e.coming, ev)
 	}
 	return poison
 }
@@ -129,7 +134,7 @@ func (f *Flow) foldPush(e *entry) (poison *accumulator.PanicError) {
 func (f *Flow) foldPulled(e *entry, s *staged) (poison *accumulator.PanicError) {
 	p := s.queue[s.head]
 	if poison = e.line.Fold(f.base, p, s.next); poison == nil {
-		f.cameIn(&s.coming)
+		f.cameIn(&s.coming, &p.Events[s.next])
 	}
 	if s.next++; s.next == len(p.Events) {
 		s.queue[s.head] = nil

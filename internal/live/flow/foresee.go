@@ -20,7 +20,12 @@ const (
 )
 
 // coming are the next events of a stream, in their order, as far as they have been looked at.
-type coming []reactor.Foreseen
+type coming []foreseen
+
+type foreseen struct {
+	reactor.Foreseen
+	event *boundary.Event
+}
 
 // Foresee are the questions of the epochs of events that wait for their turn, of so many at most, as far as they have
 // not been told (0541). Nodes run for that, once at least and then within a time; more says that there are others.
@@ -32,7 +37,7 @@ func (f *Flow) Foresee(most int, within time.Duration) (asks []reactor.Ask, more
 			if n == len(*v.coming) && !f.lookOn(v) {
 				break
 			}
-			one := &(*v.coming)[n]
+			one := &(*v.coming)[n].Foreseen
 			told := one.Told()
 			if one.Boundary == nil || !told && f.told >= most {
 				continue
@@ -79,31 +84,31 @@ func (f *Flow) views() (all []view) {
 	return all
 }
 
-// at is the n-th event that waits, nil where nothing is folded of it here, and when it happens, if that is known.
-func (v *view) at(n int) (ev *boundary.Event, at int64, ok bool) {
+// at is the n-th event that waits, whether it is folded here, and when it happens, if that is known; nil for none.
+func (v *view) at(n int) (ev *boundary.Event, here bool, at int64) {
 	if v.stream == nil {
-		ev, ok = v.entry.line.ComingPush(n)
-		return ev, timeline.Never, ok
+		ev, here = v.entry.line.ComingPush(n)
+		return ev, here, timeline.Never
 	}
 	n += v.stream.next
 	for _, p := range v.stream.queue[v.stream.head:] {
 		if n < len(p.Events) {
-			return v.entry.line.Coming(p, n), p.Times[n], true
+			return &p.Events[n], v.entry.line.Coming(p, n), p.Times[n]
 		}
 		n -= len(p.Events)
 	}
-	return nil, timeline.Never, false
+	return nil, false, timeline.Never
 }
 
 // lookOn looks at the event behind those that have been looked at, and is false where there is none.
 func (f *Flow) lookOn(v view) bool {
-	ev, at, ok := v.at(len(*v.coming))
-	if !ok {
+	ev, here, at := v.at(len(*v.coming))
+	if ev == nil {
 		return false
 	}
-	one := reactor.Foreseen{Input: v.input, At: at}
-	if ev != nil {
-		f.scout(v.entry, ev, &one)
+	one := foreseen{reactor.Foreseen{Input: v.input, At: at}, ev}
+	if here {
+		f.scout(v.entry, ev, &one.Foreseen)
 	}
 	*v.coming = append(*v.coming, one)
 	return true
@@ -124,25 +129,29 @@ func (f *Flow) scout(e *entry, ev *boundary.Event, one *reactor.Foreseen) {
 	one.Boundary, one.At = b, max(one.At, at)
 }
 
-// cameIn says that the next event of a stream has come in: what is known of its epoch goes with that.
-func (f *Flow) cameIn(c *coming) {
-	if len(*c) == 0 {
+// cameIn says that the next event of a stream has come in: what is known of its epoch goes with that. Those before it
+// that were looked at do not come: who has sent them has given up since.
+func (f *Flow) cameIn(c *coming, ev *boundary.Event) {
+	n := slices.IndexFunc(*c, func(one foreseen) bool { return one.event == ev })
+	if n < 0 {
 		return
 	}
+	f.forgo(c, n)
 	if (*c)[0].Told() {
 		f.told--
 	}
-	(*c)[0] = reactor.Foreseen{}
+	(*c)[0] = foreseen{}
 	*c = (*c)[1:]
 }
 
-// forgo forgets what was told of the events of a stream, which do not come.
-func (f *Flow) forgo(c *coming) {
-	for i := range *c {
-		if one := &(*c)[i]; one.Told() {
+// forgo forgets what was told of the next n events of a stream, which do not come.
+func (f *Flow) forgo(c *coming, n int) {
+	for i := range n {
+		if one := &(*c)[i].Foreseen; one.Told() {
 			f.told--
 			f.Core.Forgo(one)
 		}
 	}
-	*c = nil
+	clear((*c)[:n])
+	*c = (*c)[n:]
 }

@@ -218,6 +218,6 @@ func (f *Flow) nextPush(i int) {
 		f.newest = max(f.newest, at)
 	} else {
 		f.order.Clear(e.pushes)
-		f.forgo(&e.coming)
+		f.forgo(&e.coming, len(e.coming))
 	}
 }

@@ -90,7 +90,12 @@ func (e *call) Eval(*expression.Env) (boundary.Value, error) {
 func (e *call) Concurrency() int { return e.cfg.Concurrency }
 
 // Safe implements [kind.Caller].
-func (e *call) Safe() bool { return e.method() == http.MethodGet }
+func (e *call) Safe() bool {
+	if e.cfg.Safe != nil {
+		return *e.cfg.Safe
+	}
+	return e.method() == http.MethodGet
+}
 
 func (e *call) method() string {
 	if e.cfg.Method == "" && e.body >= 0 {

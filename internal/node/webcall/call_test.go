@@ -84,6 +84,26 @@ func ask(t *testing.T, e *call, c kind.Client, v any) (string, error) {
 	return got.String(), err
 }
 
+// A server may be asked in vain with GET, and as its node says.
+func TestSafe(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for _, tt := range []struct {
+		declared Declared
+		want     bool
+	}{
+		{Declared{}, true},
+		{Declared{Method: "POST"}, false},
+		{Declared{Method: "GET", Safe: &no}, false},
+		{Declared{Method: "PUT", Safe: &yes}, true},
+	} {
+		tt.declared.URL = "http://localhost"
+		if got := newCall(tt.declared, kind.Parts{}, nil).Safe(); got != tt.want {
+			t.Errorf("%s %v: safe is %v", tt.declared.Method, tt.declared.Safe, got)
+		}
+	}
+}
+
 // What a request asks for, by its expressions; the host is the declared one whatever they come to.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {

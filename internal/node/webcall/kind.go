@@ -103,6 +103,7 @@ type Declared struct {
 	Accept      []int  // statuses beside 2xx that are answers
 	Answer      string // "body" (default) or "full"
 	Schema      any    // JSON Schema of an answer's body; nil for none
+	Safe        *bool  // being asked changes nothing there; nil: it does not with GET
 	Cache       Cache
 	Breaker     Breaker
 }
@@ -162,6 +163,10 @@ var (
 			if d.Mapping(v, "a JSON Schema, as a mapping") {
 				c.Schema, _ = d.Free(v)
 			}
+		}},
+		{Name: "safe", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
+			c.Safe = new(bool)
+			d.Bool(v, c.Safe)
 		}},
 		{Name: "cache", Read: func(d *decode.Decoder, v decode.Value, c *Declared) {
 			c.Cache.Max = 10_000
@@ -238,6 +243,9 @@ func (c Declared) Canonical(t *meaning.Tree, name string) {
 	t.Text("answer", c.Answer)
 	if c.Schema != nil {
 		t.Free("schema", c.Schema)
+	}
+	if c.Safe != nil {
+		t.Flag("safe", *c.Safe)
 	}
 	if c.Cache != (Cache{}) {
 		b := t.Branch("cache")

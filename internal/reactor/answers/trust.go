@@ -9,8 +9,11 @@ const MostTrust Trust = 64
 
 const wrongCosts = 8
 
-// Judge notes whether what was foreseen of an epoch was right.
+// Judge notes whether what was foreseen of an epoch was right. Where it has ended it stays so.
 func (t *Trust) Judge(right bool) {
+	if *t <= 0 {
+		return
+	}
 	if right {
 		*t = min(*t+1, MostTrust)
 	} else {
