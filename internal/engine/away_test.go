@@ -147,3 +147,29 @@ func TestM37WhatWasPushedAndIsGone(t *testing.T) {
 		})
 	}
 }
+
+// M37: so does one that an operator restarts while its store is away.
+func TestM37WhatWasPushedAndIsGoneWithARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &awayStore{Store: memstore.New()}
+		b := newBed(t, store, &scripted{})
+		defer b.close()
+		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
+			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+		b.push("g", "a", "1", "2")
+		time.Sleep(2500 * time.Millisecond) // a checkpoint has these, and the next is not due
+		store.set(checkpoint.ErrUnreachable)
+		b.push("g", "a", "3", "4", "5")
+		if _, err := b.e.Restart(t.Context(), api.Ref{Tenant: "default", Name: "g"}, "", "ann"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		store.set(nil)
+		time.Sleep(storeBack)
+		m := b.e.Metrics(t.Context())[0]
+		said := fmt.Sprint(b.recovery("g"))
+		if !strings.Contains(said, "3 events of a") || m.Lost["a"] != 3 || b.summary("g").Health != "live" {
+			t.Errorf("lost %v, and said %s", m.Lost, said)
+		}
+	})
+}

@@ -44,7 +44,11 @@ func (l *loop) work(ctx context.Context) error {
 		l.began = time.Now()
 		var run context.Context
 		run, l.end = context.WithCancelCause(ctx)
-		l.Restarter.arm(l.end) // the operator can end it
+		// The operator can end it; one who has asked for a restart as it was to begin has it with a fresh count.
+		if asked := l.Restarter.arm(l.end); asked && l.failures > 0 {
+			l.forget()
+			l.tell(Event{Kind: EventOperatorRestart, Outcome: OutcomeRestarted})
+		}
 		if again, err := l.once(ctx, func() error { return l.Run(run, l.failures) }); !again {
 			return err
 		}

@@ -160,11 +160,13 @@ func (r *Restarter) heard() <-chan struct{} {
 	return wake
 }
 
-// arm lets Restart end the run that is about to begin, and forgets what was asked before.
-func (r *Restarter) arm(cancel context.CancelCauseFunc) {
+// arm lets Restart end the run that is about to begin, and forgets what was asked before, if it was.
+func (r *Restarter) arm(cancel context.CancelCauseFunc) (asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	asked = r.asked
 	r.cancel, r.asked, r.wake = cancel, false, nil
+	return asked
 }
 
 // disarm reports whether a restart was asked for during the run.

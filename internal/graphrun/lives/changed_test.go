@@ -67,3 +67,18 @@ func TestChangesAreTold(t *testing.T) {
 	}
 	told("the end of a run", "stopped", func() { s.retire(r) })
 }
+
+// M43: an operator's word about what has crashed is of the daemon that had it, and not kept until another that runs the
+// shard has gone.
+func TestM43APardonEndsWhereAnotherRunsIt(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Host: &Host{}, Ref: api.Ref{Tenant: "default", Name: "g"}})
+	s.Restart()
+	s.setOwner(lease.Standing{})
+	if !s.pardon {
+		t.Error("it is forgotten before the shard is another's")
+	}
+	if s.setOwner(lease.Standing{Owner: "b"}); s.pardon {
+		t.Error("it is kept while another daemon runs the shard")
+	}
+}

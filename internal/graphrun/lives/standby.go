@@ -68,6 +68,9 @@ func (s *Shard) stint(ctx context.Context, st *stint, piece func() error) (again
 	r := st.run
 	s.survived(r.Head.Fence, err)
 	if ctx.Err() != nil {
+		if err != nil && errors.Is(context.Cause(ctx), supervisor.ErrOperatorRestart) {
+			s.left(r, givenUp(err, st.term.Holds()), err)
+		}
 		return false, s.ended(ctx, r, err)
 	}
 	if !st.handedBack || !supervisor.StuckAlone(err) {
@@ -167,6 +170,7 @@ func (s *Shard) StandsBy() bool {
 func (s *Shard) setOwner(at lease.Standing) {
 	s.mu.Lock()
 	s.owner, s.ownerAt = at.Owner, at.Address
+	s.pardon = s.pardon && at.Owner == "" // what crashes there has not been looked at yet
 	s.mu.Unlock()
 }
 
