@@ -11,7 +11,9 @@ import (
 
 	"github.com/graphd/graphd/internal/api"
 	"github.com/graphd/graphd/internal/checkpoint"
+	"github.com/graphd/graphd/internal/checkpoint/checkpointtest"
 	memstore "github.com/graphd/graphd/internal/dal/memory"
+	"github.com/graphd/graphd/internal/pushkey"
 )
 
 // redeclare has a store say that the graph is declared otherwise than its keys are dealt: as one that an older release
@@ -68,6 +70,41 @@ func TestM54DealsByItselfAtTheStart(t *testing.T) {
 				t.Errorf("%d shards: dealt twice: %v %+v", n, err, again)
 			}
 			b.close()
+		}
+	})
+}
+
+// M53, M54: a push with a key that waits for a shard to run does not hold up the deal that it is to run with, however
+// long it waits itself.
+func TestM54APushWithAKeyHoldsUpNoDeal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memstore.New()
+		other := newSharded(t, inner)
+		other.apply(keyedPushes["dealt, event"], "g")
+		taken, faults := make(chan struct{}), make([]checkpointtest.Fault, 4)
+		for n := range faults {
+			faults[n].Wait = taken
+		}
+		store := checkpointtest.NewFaulty(inner, nil)
+		store.Script(checkpointtest.OpAcquire, faults...)
+		b := newSharded(t, store)
+		defer b.close()
+		other.apply(strings.Replace(keyedPushes["dealt, event"], "shards: 4", "shards: 3", 1), "g")
+		other.close()
+		answered := false
+		go func() {
+			ctx := pushkey.Batch(pushkey.With(t.Context(), pushkey.Key{Text: "k", Hash: []byte("body")}), 0)
+			r, err := b.e.Push(ctx, shardedRef, "a", keyedBody())
+			if answered = true; err != nil || r.Accepted != 898 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}()
+		synctest.Wait()
+		close(taken)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if s := b.summary("g"); !answered || s.Keys.Shards != 3 || s.Keys.ShardsRunning != 3 {
+			t.Errorf("answered: %v; %s %+v, keys %+v", answered, s.Health, s.HealthReason, s.Keys)
 		}
 	})
 }

@@ -171,15 +171,14 @@ func (g *Graph) Restart(ctx context.Context, name, by string) (api.GraphSummary,
 			_, err := g.running()
 			return api.GraphSummary{}, err
 		}
-		before := make([]int64, len(g.shards))
-		asked := g.asked(ctx)
+		asked, before := g.asked(ctx), make([]int64, len(g.shards))
 		for _, s := range asked {
 			if err := s.Elsewhere(http.StatusConflict); err != nil {
 				return api.GraphSummary{}, err
 			}
+			before[s.Number()] = s.Incarnation()
 		}
 		for _, s := range asked {
-			before[s.Number()] = s.Incarnation()
 			s.Restart()
 		}
 		return g.after(ctx, func(sum *api.GraphSummary) bool {

@@ -61,23 +61,30 @@ func (g *Graph) deal() {
 
 // deliver queues events for an input, for each shard what it has to hear of them, in the order of the calls; it waits
 // for room while ctx is not done. wait, called once, is for what became of them.
-func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
-	wait func(ctx context.Context) (pump.PushOutcome, error)) {
-	g.gate.RLock()
-	for shut := g.shutNow; shut != nil; shut = g.shutNow {
-		g.gate.RUnlock()
+func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (wait pump.Wait) {
+	for {
+		wait, again := g.letIn(ctx, i, events)
+		if again == nil {
+			return wait
+		}
 		select {
-		case <-shut:
+		case <-again:
 		case <-ctx.Done():
 			return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{Full: true}, nil }
 		}
-		g.gate.RLock()
 	}
+}
+
+// letIn is deliver where a shard that is concerned need not run first, for what has it run may wait for the gate.
+func (g *Graph) letIn(ctx context.Context, i int, events []boundary.Event) (wait pump.Wait, again <-chan struct{}) {
+	g.gate.RLock()
 	defer g.gate.RUnlock()
-	if g.heir != nil {
-		return g.heir.deliver(ctx, i, events)
-	}
-	if g.deals != nil {
+	switch {
+	case g.shutNow != nil:
+		return nil, g.shutNow
+	case g.heir != nil:
+		return g.heir.letIn(ctx, i, events)
+	case g.deals != nil:
 		return g.deals[i].Submit(ctx, events, g.reach(ctx, i))
 	}
 	box := g.first().Mailboxes()[i]
@@ -86,9 +93,9 @@ func (g *Graph) deliver(ctx context.Context, i int, events []boundary.Event) (
 	}
 	p, err := box.Submit(ctx, events)
 	if err != nil {
-		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }
+		return func(context.Context) (pump.PushOutcome, error) { return pump.PushOutcome{}, err }, nil
 	}
-	return p.Wait
+	return p.Wait, nil
 }
 
 // reach says where a push to an input goes from here.

@@ -90,10 +90,16 @@ type Place struct {
 	Book  *Book
 }
 
+// Idle says that a key cannot be claimed before a shard runs; it is worth another try when Changed is closed.
+type Idle struct{ Changed <-chan struct{} }
+
+func (*Idle) Error() string { return "a shard does not run yet" }
+
 // Claims claims a key at shards of a graph, which has so many. Each claim is to be released. What nobody has a claim on
 // is looked for in the store, behind the claims, so that nothing of it becomes durable in between. Refused are, with
 // nothing claimed, a key that another push has under way, one that came with another body, and one of which a part was
-// taken while the graph had another number of shards. Another error says that ctx is done, or that it is not known.
+// taken while the graph had another number of shards. Another error is an [*Idle], or says that ctx is done, or that it
+// is not known.
 func Claims(ctx context.Context, k *Key, places []Place, of int) (claims []*Claim, err error) {
 	defer func() {
 		if err != nil {
@@ -105,7 +111,7 @@ func Claims(ctx context.Context, k *Key, places []Place, of int) (claims []*Clai
 	}()
 	unknown := false
 	for _, p := range places {
-		c, err := p.Book.claim(ctx, k, of)
+		c, err := p.Book.claim(k, of)
 		if err != nil {
 			return claims, err
 		}
@@ -167,27 +173,20 @@ func notKnown(ctx context.Context, err error) error {
 		Detail: "whether the Idempotency-Key was used before is not known, so nothing was taken: " + err.Error()}
 }
 
-// claim claims a key, once there is a run.
-func (b *Book) claim(ctx context.Context, k *Key, of int) (*Claim, error) {
+// claim claims a key while there is a run. It waits for none: who would wait may hold up what is to begin it.
+func (b *Book) claim(k *Key, of int) (*Claim, error) {
 	b.mu.Lock()
-	for !b.runs {
-		if b.away != nil {
-			defer b.mu.Unlock()
-			return nil, b.away
-		}
+	defer b.mu.Unlock()
+	switch {
+	case b.runs:
+	case b.away != nil:
+		return nil, b.away
+	default:
 		if b.changed == nil {
 			b.changed = make(chan struct{})
 		}
-		changed := b.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-		b.mu.Lock()
+		return nil, &Idle{b.changed}
 	}
-	defer b.mu.Unlock()
 	b.clean()
 	n := name{k.Text, k.First}
 	e := b.entries[n]

@@ -78,12 +78,6 @@ type Wait = func(ctx context.Context) (PushOutcome, error)
 // AwayError is [share.AwayError].
 type AwayError = share.AwayError
 
-// Push is [Mailbox.Push] to all shards that are concerned, with one outcome. Where Full is set, events among the
-// leading ones that their own shards had no room for are Rejected as [QueueFull]; after them no shard has taken any.
-func (d *Deal) Push(ctx context.Context, events []boundary.Event) (PushOutcome, error) {
-	return d.Submit(ctx, events, &Reach{})(ctx)
-}
-
 // Refuse counts a push that is not looked at as rejected, by the shards that it is for.
 func (d *Deal) Refuse(events []boundary.Event, to *Reach) {
 	for _, p := range d.parts(events, to) {
@@ -100,11 +94,16 @@ func (d *Deal) Refuse(events []boundary.Event, to *Reach) {
 }
 
 // Submit is [Mailbox.Submit] to all shards that are concerned: it waits until each has room, or ctx is done. wait,
-// called once, waits for the one outcome.
-func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (wait Wait) {
+// called once, waits for the one outcome. Where that says Full, events among the leading ones that their own shards had
+// no room for are Rejected as [QueueFull]; after them no shard has taken any. A push with a key of which a shard does
+// not run is not taken: it is to come again when idle is closed.
+func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (wait Wait, idle <-chan struct{}) {
 	parts := d.parts(events, to)
 	if err := d.claim(ctx, parts); err != nil {
-		return func(context.Context) (PushOutcome, error) { return PushOutcome{Full: ctx.Err() != nil}, err }
+		if no, is := errors.AsType[*pushkey.Idle](err); is {
+			return nil, no.Changed
+		}
+		return func(context.Context) (PushOutcome, error) { return PushOutcome{Full: ctx.Err() != nil}, err }, nil
 	}
 	// At one time: a shard that has no room keeps the others from nothing.
 	d.each(parts, func(p *part) {
@@ -129,7 +128,7 @@ func (d *Deal) Submit(ctx context.Context, events []boundary.Event, to *Reach) (
 			return shared(parts)
 		}
 		return join(parts, len(events))
-	}
+	}, nil
 }
 
 // shared is the outcome where all have the same: that of the least shard counts, wherever it is. Where another one,
