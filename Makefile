@@ -36,7 +36,7 @@ test-all:
 	$(MAKE) --no-print-directory test-unraced
 
 test-unraced: test-seeds
-	$(MAKE) test-shards SHARD_DECLARATIONS=40
+	$(MAKE) test-shards SHARD_DECLARATIONS=40 SHARD_TIME=30m
 
 # The race detector makes a seed ten times as slow and sees nothing in one goroutine: a tenth of them runs under it. Of
 # the comparisons with the oracles that tenth has to do in CI; `make test-differential` runs all.
@@ -66,8 +66,9 @@ test-differential-joins: ## 300 random joins through run, test, and live at seve
 # number of cores and not on one of them, DIFF_SEED=17 one, DIFF_WAY="killed;process" some of the ways, DIFF_SHRINK=1m
 # makes one that differs smaller.
 SHARD_DECLARATIONS ?= 500
+SHARD_TIME         ?= 240m
 test-shards: ## SHARD_DECLARATIONS random keyed declarations with 1, 2, 7 and 64 shards on 1, 2 and 8 cores: what each key answers is the same
-	SHARD_DECLARATIONS=$(SHARD_DECLARATIONS) $(GO) test -count=1 -timeout 240m -v \
+	SHARD_DECLARATIONS=$(SHARD_DECLARATIONS) $(GO) test -count=1 -timeout $(SHARD_TIME) -v \
 	  -run 'TestM51ShardsSayWhatOneSays|TestM48LiveShardsSayWhatOneSays|TestM52MovedShards|TestShardsDrawEveryField' ./internal/differential
 
 test-short: ## The inner loop: under a minute once built

@@ -82,6 +82,8 @@ func (p *pair) push(ctx context.Context, m *member, key, input string, events []
 	for _, e := range events {
 		all = append(all, json.RawMessage(e))
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience) // who waits longer waits for ever
+	defer cancel()
 	ctx = pushkey.Batch(pushkey.With(ctx, pushkey.Key{Text: key, Hash: text(all)}), 0)
 	tries := 0
 	err = until(func() error {
