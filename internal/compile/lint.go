@@ -39,6 +39,7 @@ const (
 	CodeShortPeriod     = "short_period"
 	CodeNeverFresh      = "never_fresh"
 	CodeStalePair       = "stale_pair"
+	CodeCallsInTurn     = "calls_in_turn"
 )
 
 // oneShard says of a graph that is dealt to so many shards that it runs as one all the same.
@@ -61,6 +62,7 @@ func Lint(u *Unit) spec.Diagnostics {
 	l.accumulators()
 	l.reactor()
 	l.nodes()
+	l.inTurn()
 	l.loops()
 	l.lanes()
 	l.outputs()

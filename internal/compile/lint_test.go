@@ -252,3 +252,36 @@ outputs:
 		}
 	}
 }
+
+// Calls that are made one after the other are told, where they would overlap if asking changed nothing.
+func TestLintCallsInTurn(t *testing.T) {
+	t.Parallel()
+	const doc = `graph: g
+accumulators: { a: { schema: { type: object },%s strategy: sequential } }
+reactor: {%s }
+nodes: { who: { http: { url: "http://h", body: a%s } } }
+outputs: { o: { from: who, sink: { stdout: {} } } }
+`
+	for _, c := range []struct {
+		time, key, safe string
+		want            int
+	}{
+		{" time: event.at,", " key: id", "", 1},
+		{" time: event.at,", " key: id", ", safe: false", 1},
+		{" time: event.at,", " key: id", ", safe: true", 0},
+		{" time: event.at,", " key: id", ", method: GET", 0},
+		{" time: event.at,", "", "", 0}, // there is no other key to call for meanwhile
+		{"", " key: id", "", 0},
+	} {
+		u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, doc, c.time, c.key, c.safe), "g.yaml")
+		if err := diags.Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.DeleteFunc(compile.Lint(u), func(d spec.Diagnostic) bool {
+			return d.Code != compile.CodeCallsInTurn
+		})
+		if len(got) != c.want || c.want > 0 && got[0].Line != 4 {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
