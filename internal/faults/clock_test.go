@@ -275,25 +275,36 @@ func TestM26ClockSteps(t *testing.T) {
 	}
 }
 
+// stepped steps a clock and holds that the owner goes on for more than a lease; or it says that the round is to be made
+// again.
+func (d *pair) stepped(c *clock, off time.Duration) (again bool) {
+	d.t.Helper()
+	incarnation, owner := d.incarnation(), d.owner
+	said := len(d.p[owner].log.String())
+	c.set(off)
+	rows, began := d.one("SELECT count(*) FROM numbers"), time.Now()
+	d.p[0].until("the owner goes on for more than a lease", stuck, func() bool {
+		return d.one("SELECT count(*) FROM numbers") > rows+200 && time.Since(began) > d.lease*3/2
+	})
+	return d.again(incarnation, owner, said)
+}
+
 // M45: leases go by the database's clock and the daemons' monotonic ones: however the wall clock
 // of an owner or of one that stands by steps, the graph stays where it is; and an owner that is
 // killed is replaced as ever, with nothing lost or doubled.
 func TestM45ClockStepsOfOwners(t *testing.T) {
-	const lease = 3 * time.Second // a shorter one is lost on a busy machine whatever its clock says
+	const lease = 3 * time.Second // a shorter one is lost on a busy machine again and again, whatever its clock says
 	clocks := []*clock{newClock(t), newClock(t)}
 	d := newPair(t, lease, clocks...)
-	incarnation := d.one("SELECT incarnation FROM graphd.graph_head")
 	for i, c := range clocks {
+		before := time.Duration(0)
 		for _, off := range []time.Duration{-time.Hour, 24 * time.Hour, 0} {
-			c.set(off)
-			rows, began := d.one("SELECT count(*) FROM numbers"), time.Now()
-			d.p[0].until("the owner goes on for more than a lease", stuck, func() bool {
-				return d.one("SELECT count(*) FROM numbers") > rows+200 && time.Since(began) > lease*3/2
-			})
-			if n := d.one("SELECT incarnation FROM graphd.graph_head"); n != incarnation {
-				t.Fatalf("the clock of daemon %d stepped by %v, and incarnation %d has taken the graph\n%s\n%s", i, off,
-					n, d.p[0].log, d.p[1].log)
+			for d.stepped(c, off) {
+				t.Logf("the clock of daemon %d has stepped to %v", i, off)
+				c.set(before)
+				d.owned()
 			}
+			before = off
 		}
 	}
 	for _, off := range []time.Duration{-time.Hour, 24 * time.Hour} {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +31,8 @@ type fleet struct {
 	seats  []*seat
 	graphs int    // how many there are, where they are counted
 	lacks  string // why what was waited for is not so yet, where that is known
+	// beside is the control of what is promised within a time; nil where nothing is.
+	beside *control
 }
 
 // seat is where a daemon runs, ends and is started again.
@@ -90,29 +90,13 @@ func newFleet(t *testing.T, seats int, args []string, statements ...string) *fle
 
 // seat makes a place for a daemon.
 func (f *fleet) seat(n int) {
-	s := &seat{f: f, n: n, dir: f.t.TempDir(), api: freeAddr(f.t), listen: freeAddr(f.t)}
+	s := &seat{f: f, n: n, dir: f.t.TempDir(), api: testbed.FreeAddr(f.t), listen: testbed.FreeAddr(f.t)}
 	s.store, s.dsn = testbed.PostgresProxy(f.t, f.pg.DSN())
 	s.peers = testbed.NewProxy(f.t, s.listen)
 	if _, err := f.db.Exec(f.t.Context(), "insert into nat values ($1, $2)", s.listen, s.peers.Addr()); err != nil {
 		f.t.Fatal(err)
 	}
 	f.seats = append(f.seats, s)
-}
-
-// freeAddr is an address of loopback that nobody listens on, and that no connection goes out from: a daemon may come to
-// it minutes later, so its port is below those that systems deal to connections.
-func freeAddr(t *testing.T) string {
-	for {
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
-		return ln.Addr().String()
-	}
 }
 
 // start starts the daemon of a seat, which waits for a database that is not there.

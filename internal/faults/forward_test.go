@@ -30,7 +30,7 @@ func (c *cluster) forwarding(secret string) *process {
 	return p
 }
 
-// owner is the member that runs a graph, as p knows.
+// owner is the member that runs a graph, as p knows, "" where it knows of none.
 func (c *cluster) owner(p *process, graph string) (id string) {
 	for _, m := range c.members(p) {
 		for _, g := range m.Graphs {
@@ -53,15 +53,11 @@ func TestM53AnyDaemonAnswers(t *testing.T) {
 	}
 	stranger := c.forwarding(secretFile(t, strings.Repeat("another", 8)))
 	c.until("all know all", stuck, func() bool { return len(c.members(c.all[0])) == 4 })
-	if err := c.all[0].do("POST", "/v1/members/"+c.self(stranger).ID+"/drain", "", nil); err != nil {
-		t.Fatal(err)
-	}
+	c.all[0].changes("POST", "/v1/members/"+c.self(stranger).ID+"/drain", "")
 	for n := range 6 {
 		name := fmt.Sprintf("g%d", n)
 		c.names = append(c.names, name)
-		if err := c.all[0].do("PUT", "/v1/graphs/"+name, fmt.Sprintf(journaled, name), nil); err != nil {
-			t.Fatal(err)
-		}
+		apply(t, c.all[0], name, fmt.Sprintf(journaled, name))
 	}
 	health := func(p *process, name string) string {
 		var s api.GraphSummary
@@ -119,18 +115,21 @@ func TestM53AnyDaemonAnswers(t *testing.T) {
 func (c *cluster) killedOwner(t *testing.T) {
 	var victim, through *process
 	var name string
-	for _, graph := range c.names {
-		id := c.owner(c.all[0], graph)
-		for i, p := range c.all[:3] {
-			if c.self(p).ID == id {
-				victim, through, name = p, c.all[(i+1)%3], graph
+	c.until("somebody owns a graph", stuck, func() bool {
+		for _, graph := range c.names {
+			id := c.owner(c.all[0], graph)
+			for i, p := range c.all[:3] {
+				if c.self(p).ID == id {
+					victim, through, name = p, c.all[(i+1)%3], graph
+				}
 			}
 		}
-	}
+		return victim != nil
+	})
 	var before api.GraphSummary
-	if err := through.do("GET", "/v1/graphs/"+name, "", &before); err != nil {
-		t.Fatal(err)
-	}
+	c.until("its books are told", stuck, func() bool {
+		return through.do("GET", "/v1/graphs/"+name, "", &before) == nil
+	})
 	const pushes = 300
 	acknowledged, unsure, killed := int64(0), int64(0), make(chan struct{})
 	for n := range pushes {

@@ -35,7 +35,7 @@ func TestKillCadence(t *testing.T) {
 	store, db := database(t, table)
 	n := someKills(t, statePoints)
 	dir := declare(t, "effects", cadenceGraph)
-	args := []string{"--store", store, "--lease", "600ms"}
+	args := []string{"--store", store, "--lease", "1500ms"}
 	var p *process
 	by := &storm{dir: dir, kills: n, each: 30, points: statePoints, seed: 15, args: args, meanwhile: func() {
 		p = start(t, dir, "--store", store, "--lease", "2s")

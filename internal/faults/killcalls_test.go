@@ -88,7 +88,7 @@ func killCalls(t *testing.T, mode string) {
 	dir := declare(t, "effects", fmt.Sprintf(callsGraph, server.URL, mode))
 	total := killedWith(t, dir, pointsOf(mode), 1000, rand.New(rand.NewPCG(13, 14)))
 	p := start(t, dir)
-	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
+	p.durablyThrough(unconsumed(total))
 	if s := p.summary("effects"); s.Counters.Consumed != total || s.Counters.DeadLettered != 0 {
 		t.Errorf("%+v", s.Counters)
 	}

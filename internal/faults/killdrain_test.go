@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -77,21 +78,31 @@ func TestDrainMembers(t *testing.T) {
 func (f *fleet) drainOne(d *dealer, s *seat) *blow {
 	f.t.Helper()
 	by := f.seats[(s.n+1)%len(f.seats)]
-	id, has := d.runs(s)
-	b := &blow{kind: "drain", member: id, shards: has, at: time.Now()}
-	ask := func(body string) {
-		if err := by.p.do("POST", "/v1/members/"+id+"/drain", body, nil); err != nil {
-			f.t.Fatal(err)
-		}
+	var b *blow
+	asks := func(what, body string) {
+		f.t.Helper()
+		f.until(what+" is asked for", stuck, func() bool {
+			id, has := d.runs(s)
+			asked := &blow{kind: "drain", member: id, shards: has, at: time.Now()}
+			if id == "" {
+				return false
+			}
+			if err := by.p.do("POST", "/v1/members/"+id+"/drain", body, nil); err != nil {
+				f.lacks = err.Error()
+				return false
+			}
+			b, f.lacks = cmp.Or(b, asked), ""
+			return true
+		})
 	}
-	ask("")
+	asks("the drain", "")
 	f.until("the drained one runs nothing", patient, func() bool {
 		m, err := s.self()
 		return err == nil && len(m.Graphs) == 0
 	})
 	b.until = time.Now()
 	<-time.After(3 * time.Second)
-	ask(`{"undo":true}`)
+	asks("its undoing", `{"undo":true}`)
 	return b
 }
 

@@ -105,7 +105,7 @@ func killKafka(t *testing.T, n int, rng *rand.Rand) {
 	defer f.stop()
 	var lives tally
 	for i := range n {
-		lives.add(killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store, "--lease", "600ms"))
+		lives.add(killed(t, dir, i, kafkaPoints, rng, func(*process) {}, "--store", store, "--lease", "1500ms"))
 	}
 	rate := float64(f.written.Load()) / time.Since(began).Seconds()
 	f.stop()
@@ -115,9 +115,9 @@ func killKafka(t *testing.T, n int, rng *rand.Rand) {
 	total := f.written.Load()
 	p := start(t, dir, "--store", store, "--lease", "2s")
 	var s summary // a later one may be of a daemon that has lost its lease for a moment
-	p.until("everything is through", 10*time.Minute, func() bool {
+	p.drains("events that are not through", func() int64 {
 		s = p.summary("effects")
-		return s.Counters.Consumed >= total && s.Outputs[0].Pending+s.Outputs[1].Pending+s.Outputs[2].Pending == 0
+		return s.remains(total)
 	})
 	if err := s.balanced(); err != nil || s.Counters.Consumed != total {
 		t.Errorf("%d events, %+v, %v", total, s, err)

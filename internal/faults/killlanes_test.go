@@ -60,7 +60,7 @@ func killLanes(t *testing.T, mode, interval string) {
 	dir := declare(t, "effects", fmt.Sprintf(lanesGraph, server.URL, mode, interval))
 	total := killedWith(t, dir, pointsOf(mode), 100, rand.New(rand.NewPCG(17, 18)))
 	p := start(t, dir)
-	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
+	p.durablyThrough(unconsumed(total))
 	if s := p.summary("effects"); s.Counters.Consumed != total || s.Counters.DeadLettered != 0 {
 		t.Errorf("%+v", s.Counters)
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // refusedGraph writes rows of two columns: a value that is a number is refused for good.
@@ -55,7 +54,7 @@ func killRefusedFile(t *testing.T, mode string) {
 	// In one piece: it is what waits for the sink that a kill may take.
 	total := killedWith(t, dir, pointsOf(mode), burst, rand.New(rand.NewPCG(7, 8)))
 	p := start(t, dir)
-	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
+	p.durablyThrough(unconsumed(total))
 	refused := p.refusedNumbers()
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
@@ -107,7 +106,7 @@ func killRefusedPushes(t *testing.T, mode string) {
 	cancel()
 	clients.wg.Wait()
 	p := start(t, dir)
-	p.durablyThrough(func(s *summary) bool { return s.Counters.Queued == 0 })
+	p.durablyThrough(func(s *summary) int64 { return s.Counters.Queued })
 	consumed, refused := p.summary("effects").Counters.Consumed, p.refusedNumbers()
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
@@ -124,17 +123,28 @@ func killRefusedPushes(t *testing.T, mode string) {
 	t.Logf("%d pushed, %d letters", clients.next.Load(), len(refused))
 }
 
-// durablyThrough waits until the graph is done, the output has nothing that waits, and a checkpoint covers that.
-func (p *process) durablyThrough(done func(s *summary) bool) {
+// durablyThrough waits until the graph has none of its events left, the first output has nothing that waits, and a
+// checkpoint covers that.
+func (p *process) durablyThrough(left func(s *summary) int64) {
 	p.t.Helper()
-	p.until("everything is through", 2*time.Minute, func() bool {
+	p.until("the graph runs", stuck, func() bool { return runs(p.summary("effects").Health) })
+	p.drains("events that are not through", func() int64 {
 		s := p.summary("effects")
-		return runs(s.Health) && done(&s) && s.Outputs[0].Pending == 0
+		return 2*left(&s) + s.Outputs[0].Pending // an event that is consumed is a value that waits
 	})
 	for range 2 { // one may have been on its way when the last was refused
 		p.changes("POST", "/v1/graphs/effects/checkpoint", "")
 	}
 }
+
+// unconsumed is how many of so many events a graph has not consumed yet.
+func unconsumed(total int64) func(s *summary) int64 {
+	return func(s *summary) int64 { return max(0, total-s.Counters.Consumed) }
+}
+
+// remains is how much a graph has to do still for so many events. One that is consumed is a value that waits for each
+// output, of which there are three at most.
+func (s *summary) remains(total int64) int64 { return 4*unconsumed(total)(s) + pending(s) }
 
 // refusedNumbers are the numbers that have dead letters, and how many.
 func (p *process) refusedNumbers() map[int64]int {

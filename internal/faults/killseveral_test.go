@@ -95,7 +95,7 @@ func killSeveral(t *testing.T, path string) {
 	points := []string{"commit_acknowledged", "commit_sent", "outbox_sent", "outbox_send"}
 	total := killedWith(t, dir, points, 2000, rand.New(rand.NewPCG(11, 12)))
 	p := start(t, dir)
-	p.durablyThrough(func(s *summary) bool { return s.Counters.Consumed >= total })
+	p.durablyThrough(unconsumed(total))
 	if err := p.stop(); err != nil {
 		t.Errorf("the daemon did not stop cleanly: %v\n%s", err, p.log)
 	}

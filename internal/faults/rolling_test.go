@@ -115,8 +115,8 @@ func rolling(t *testing.T, program string) *fleet {
 		}
 	}
 	for n := range 3 {
-		f.seats = append(f.seats, &seat{f: f, n: n, dir: t.TempDir(), dsn: dsn, api: freeAddr(t), listen: freeAddr(t),
-			runs: program})
+		f.seats = append(f.seats, &seat{f: f, n: n, dir: t.TempDir(), dsn: dsn, api: testbed.FreeAddr(t),
+			listen: testbed.FreeAddr(t), runs: program})
 	}
 	return f
 }

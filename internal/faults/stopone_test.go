@@ -25,32 +25,23 @@ func TestM11StoppedOverKills(t *testing.T) {
 	t.Parallel()
 	dir := declare(t, "parts", oneByOne)
 	path, out := filepath.Join(dir, "events.ndjson"), filepath.Join(dir, "newest.ndjson")
-	line := "{\"n\":1}\n"
-	write := func(lines int) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(strings.Repeat(line, lines)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	delivered := func() int {
 		text, _ := os.ReadFile(out) // there is none before the first
 		return strings.Count(string(text), "\n")
 	}
 	command := func(p *process, verb, part string) {
 		t.Helper()
-		if err := p.do("POST", "/v1/graphs/parts/"+verb, part, nil); err != nil {
-			t.Fatal(err)
-		}
+		p.changes("POST", "/v1/graphs/parts/"+verb, part)
 	}
 	const input, output = `{"accumulator":"events"}`, `{"output":"newest"}`
-	write(300) // more than the fingerprint of the file covers
+	appendNumbers(t, path, 0, 300) // more than the fingerprint of the file covers
 	p := start(t, dir)
 	p.until("all delivered", stuck, func() bool { return delivered() == 300 })
 	command(p, "stop", output)
-	write(310)
+	appendNumbers(t, path, 300, 310)
 	p.until("ten wait", stuck, func() bool { return p.summary("parts").Outputs[0].Pending == 10 })
 	command(p, "stop", input)
-	write(330)
+	appendNumbers(t, path, 310, 330)
 	p.kill()
 
 	p = start(t, dir)

@@ -44,8 +44,19 @@ type tenantsWorld struct {
 	token map[string]string // by tenant
 }
 
-// call answers with what the daemon answers one with a token.
+// call answers with what the daemon answers one with a token, as soon as it can: where it is told too late whose the
+// token is, and where the lease of a graph was lost for a moment, it has done nothing and asks to be asked again.
 func (w *tenantsWorld) call(tenant, token, method, path, body string) (status int, text string) {
+	w.t.Helper()
+	w.until(method+" "+path+" is answered", stuck, func() bool {
+		status, text = w.try(tenant, token, method, path, body)
+		return status != http.StatusServiceUnavailable
+	})
+	return status, text
+}
+
+// try is one call.
+func (w *tenantsWorld) try(tenant, token, method, path, body string) (status int, text string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stuck)
 	defer cancel()

@@ -76,10 +76,10 @@ func produce(t *testing.T, addr, topic, text string) {
 	}
 }
 
-// consume reads n records of partition 0.
+// consume reads n records of partition 0, in as much time as produce has.
 func consume(t *testing.T, addr, topic string, n int) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{addr}, Topic: topic, MaxWait: 100 * time.Millisecond})
 	defer r.Close()

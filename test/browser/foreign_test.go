@@ -196,11 +196,11 @@ func logIn(t *testing.T, b *chromium, a *certtest.Authority, target string) {
 		t.Fatal(err)
 	}
 	p := b.open(target + "/login")
-	got := p.try(fmt.Sprintf(`(async () => {
-		document.getElementById("token").value = %q
-		document.querySelector("#in button").click()
-		for (let i = 0; i < 250 && document.getElementById("out").hidden; i++)
-			await new Promise(done => setTimeout(done, 20))
+	p.now(fmt.Sprintf(`(document.getElementById("token").value = %q, document.querySelector("#in button").click())`,
+		made.Text))
+	const known = `!document.getElementById("out").hidden`
+	p.until("that it is logged in", known)
+	got := p.try(`(async () => {
 		const sent = await fetch("/v1/graphs")
 		const socket = await new Promise(done => {
 			const ws = new WebSocket("/v1/ws/events", "graphd.v1+json")
@@ -208,15 +208,14 @@ func logIn(t *testing.T, b *chromium, a *certtest.Authority, target string) {
 			ws.onerror = () => done("refused")
 		})
 		return [document.getElementById("told").textContent, sent.status, socket, document.cookie].join("|")
-	})()`, made.Text))
+	})()`)
 	if !strings.HasPrefix(got, "root is logged in") || !strings.HasSuffix(got, "|200|open|") {
 		t.Fatalf("the browser is not logged in: %s", got)
 	}
-	if again := b.open(target + "/login"); again.try(`(async () => {
-		for (let i = 0; i < 250 && document.getElementById("out").hidden; i++)
-			await new Promise(done => setTimeout(done, 20))
-		return document.getElementById("told").textContent })()`) == "" {
-		t.Error("the page does not know a browser that is logged in")
+	again := b.open(target + "/login")
+	again.until("that it knows a browser that is logged in", known)
+	if again.now(`document.getElementById("told").textContent`) == "" {
+		t.Error("the page does not say who is logged in")
 	}
 }
 
@@ -227,15 +226,14 @@ func TestLogout(t *testing.T) {
 	b := start(t)
 	logIn(t, b, nil, target)
 	p := b.open(target + "/login")
-	if got := p.try(`(async () => {
-		const script = document.createElement("script")
+	p.now(`(script => {
 		script.textContent = "window.ran = true"
 		document.body.append(script)
 		document.getElementById("leave").click()
-		for (let i = 0; i < 250 && document.getElementById("told").textContent !== "logged out"; i++)
-			await new Promise(done => setTimeout(done, 20))
-		return [(await fetch("/v1/graphs")).status, String(window.ran)].join()
-	})()`); got != "401,undefined" {
+	})(document.createElement("script"))`)
+	p.until("that it is logged out", `document.getElementById("told").textContent === "logged out"`)
+	got := p.try(`(async () => [(await fetch("/v1/graphs")).status, String(window.ran)].join())()`)
+	if got != "401,undefined" {
 		t.Errorf("after the logout: %s\n%s", got, said.requests(""))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/graphd/graphd"
 	"github.com/graphd/graphd/client"
@@ -19,6 +20,23 @@ accumulators:
 nodes: { n: { expr: lines + limit } }
 outputs: { o: { from: n, sink: { drop: {} } } }
 `
+
+// comesTo waits until a graph is live and its daemon says of it what there has to be.
+func comesTo(t *testing.T, c *client.Client, graph string, is func(s *api.GraphSummary) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		s, err := c.Graph(t.Context(), graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Health == "live" && is(&s) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it has not come to what it has to: %+v", s)
+		}
+	}
+}
 
 // TestPageMaintains: what keeps a graph going or has it begin anew says what it will do, does it when it is told to and
 // not before, and says what it has done; whoever may not do it is told which role may.
@@ -52,15 +70,19 @@ func TestPageMaintains(t *testing.T) {
 		prepare             func()
 		with                map[string]string // what is typed and chosen
 		will, did, then     string
+		// What the answer tells of the graph it tells after a second, however far that is by then.
+		is func(s *api.GraphSummary) bool
 	}{
 		{verb: "checkpoint", button: "Checkpoint", label: "Take a checkpoint",
 			will: "is written to the store", did: "A checkpoint that covers epoch 3 is durable."},
 		{verb: "drain", button: "Drain", label: "Drain",
 			will: "It fires until nothing is left to fire now", did: "and a checkpoint covers epoch 3."},
 		{verb: "restart", button: "Restart", label: "Restart",
-			will: "begins anew from that", did: "It has begun anew, behind epoch 3, with start number 2, and is live."},
+			will: "begins anew from that", did: "It has begun anew, behind epoch 3, with start number ",
+			is: func(s *api.GraphSummary) bool { return s.Epoch == 3 && s.Incarnation == 2 }},
 		{verb: "restart-input", button: "Restart", label: "Restart", with: map[string]string{".act select": "lines"},
-			will: "Its siblings go on.", did: "lines has begun anew, and is live."},
+			will: "Its siblings go on.", did: "lines has begun anew, and is ",
+			is: func(s *api.GraphSummary) bool { return s.Accumulators[0].Restarts == 1 }},
 		{verb: "rewind", button: "Rewind", label: "Rewind",
 			with: map[string]string{".act input[name=position]": "2", confirm: "maintained"},
 			will: "What is read twice counts twice", did: "lines reads on from 2", then: epochs + ` === "5,4,3,2,1"`},
@@ -86,6 +108,9 @@ func TestPageMaintains(t *testing.T) {
 		p.says(".act .did", does.did)
 		if does.then != "" {
 			p.until("what "+does.verb+" leads to", does.then)
+		}
+		if does.is != nil {
+			comesTo(t, c, "maintained", does.is)
 		}
 	}
 	p.choose(confirm, "another")

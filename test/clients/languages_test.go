@@ -12,8 +12,8 @@ import (
 	"github.com/graphd/graphd/internal/testbed"
 )
 
-// installing and running are how long these may take.
-const installing, running = 5 * time.Minute, 3 * time.Minute
+// installing and running are how long these may take, where others have the machine too.
+const installing, running = 5 * time.Minute, 10 * time.Minute
 
 // TestTypeScript: of the document that the daemon serves openapi-typescript makes types, which hold in strict mode, and
 // a program of these applies, pushes, fires, looks inside and subscribes.

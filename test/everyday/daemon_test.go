@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/graphd/graphd"
+	"github.com/graphd/graphd/internal/testbed"
 )
 
 // daemonVariable names, in the environment, the store of a daemon that this test binary is to be, and listenVariable
@@ -60,7 +61,7 @@ func serve(ctx context.Context, data string) error {
 type daemon struct {
 	t      *testing.T
 	dir    string
-	listen string
+	listen string // in every life
 	env    []string
 	cmd    *exec.Cmd
 	log    *bytes.Buffer
@@ -73,7 +74,7 @@ type daemon struct {
 // start starts a daemon over dir; env is what its declarations refer to.
 func start(t *testing.T, env ...string) *daemon {
 	t.Helper()
-	d := &daemon{t: t, dir: t.TempDir(), listen: "127.0.0.1:0", env: env, log: &bytes.Buffer{}}
+	d := &daemon{t: t, dir: t.TempDir(), listen: testbed.FreeAddr(t), env: env, log: &bytes.Buffer{}}
 	d.run()
 	t.Cleanup(func() {
 		if d.cmd != nil {
@@ -105,7 +106,6 @@ func (d *daemon) run() {
 	if err != nil || json.Unmarshal(text, &ready) != nil || ready.Listen == "" {
 		d.t.Fatalf("daemon said %q: %v", text, err)
 	}
-	d.listen = ready.Listen // and there again after a kill
 }
 
 // kill ends the daemon as kill -9 does.

@@ -349,7 +349,7 @@ func (f *feed) outputs() (map[string][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := collect(text[:bytes.LastIndexByte(text, '\n')+1], got); err != nil {
+		if err := collect(text[:bytes.LastIndexByte(text, '\n')+1], got, f.killed); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}

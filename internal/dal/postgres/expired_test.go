@@ -15,10 +15,7 @@ func TestLockedLeaseOfAnotherCostsNoRenewal(t *testing.T) {
 	dsn, schema := newSchema(t)
 	dead := open(t, dsn, schema)
 	defer dead.Close()
-	alive, err := Open(t.Context(), dsn, Options{Schema: schema, Timeouts: Timeouts{Lease: time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alive := open(t, dsn, schema)
 	defer alive.Close()
 	renew(t, alive, time.Minute)
 	renew(t, dead, time.Microsecond)

@@ -22,6 +22,9 @@ const margin = 10 * time.Second
 // tight are bounds that a test can wait for, and that a loaded machine keeps where the line carries.
 var tight = Timeouts{Call: 3 * time.Second, Lease: 2 * time.Second}
 
+// patient are bounds for calls that the tests count on.
+var patient = Timeouts{Call: patience, Lease: patience}
+
 // throughProxy is a store whose connections a proxy carries.
 func throughProxy(t *testing.T, dsn, schema string, timeouts Timeouts) (*Store, *proxy) {
 	t.Helper()

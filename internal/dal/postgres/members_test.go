@@ -23,10 +23,7 @@ func ownersOf(t *testing.T, p *Store) map[checkpoint.ID]string {
 
 func openAs(t *testing.T, dsn, schema string, me checkpoint.Member) *Store {
 	t.Helper()
-	p, err := Open(t.Context(), dsn, Options{Schema: schema, Member: me})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := openWith(t, dsn, Options{Schema: schema, Member: me, Timeouts: patient})
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }

@@ -28,10 +28,7 @@ func TestM55RaisedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dsn, schema := newSchema(t)
 	var log bytes.Buffer
-	s, err := Open(t.Context(), dsn, Options{Schema: schema, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openWith(t, dsn, Options{Schema: schema, Timeouts: patient, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	defer s.Close()
 	renew(t, s, time.Minute)
 	o := checkpointtest.NewOwner(t, s, "g")

@@ -64,16 +64,11 @@ func query(t testing.TB, dsn, text string, args ...any) (rows []string) {
 	return rows
 }
 
-// open opens the store in a schema; the same schema is the same store.
+// open opens the store in a schema; the same schema is the same store. None of its calls ends because the machine
+// stands still for a while: who looks at how they end opens it with bounds.
 func open(t testing.TB, dsn, schema string) *Store {
 	t.Helper()
-	return openWith(t, dsn, Options{Schema: schema})
-}
-
-// openPatient is open for what counts on each call: none of them ends because the machine stands still for a while.
-func openPatient(t testing.TB, dsn, schema string) *Store {
-	t.Helper()
-	return openWith(t, dsn, Options{Schema: schema, Timeouts: Timeouts{Call: patience, Lease: patience}})
+	return openWith(t, dsn, Options{Schema: schema, Timeouts: patient})
 }
 
 func openWith(t testing.TB, dsn string, o Options) *Store {
@@ -91,7 +86,7 @@ func TestFaulty(t *testing.T) {
 	dsn := testbed.Postgres(t)
 	checkpointtest.Run(t, checkpointtest.Harness{
 		Open: func(t *testing.T) checkpoint.Store {
-			return checkpointtest.NewFaulty(openPatient(t, dsn, schemaName()), nil)
+			return checkpointtest.NewFaulty(open(t, dsn, schemaName()), nil)
 		},
 		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
 			return tableRows(t, dsn, s.(*checkpointtest.Faulty).Store.(*Store).schema)
@@ -103,13 +98,13 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	dsn := testbed.Postgres(t) // one for all: each store has a schema of its own
 	checkpointtest.Run(t, checkpointtest.Harness{
-		Open: func(t *testing.T) checkpoint.Store { return openPatient(t, dsn, schemaName()) },
+		Open: func(t *testing.T) checkpoint.Store { return open(t, dsn, schemaName()) },
 		Reopen: func(t *testing.T, s checkpoint.Store) checkpoint.Store {
 			p := s.(*Store)
 			if err := p.Close(); err != nil {
 				t.Fatalf("close: %v", err)
 			}
-			return openPatient(t, dsn, p.schema)
+			return open(t, dsn, p.schema)
 		},
 		Rows: func(t *testing.T, s checkpoint.Store) (string, func() []string) {
 			return tableRows(t, dsn, s.(*Store).schema)
