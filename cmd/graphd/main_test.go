@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // now is the time in all tests.
 var now = time.Date(2026, 11, 20, 10, 0, 10, 0, time.UTC)

@@ -16,16 +16,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // resumed gives its server the position a run starts from: what is polled goes on while
 // nobody looks, and this one goes on by one document a request.

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // serve is a WebSocket server; h has a connection until it returns. It is told the number of
 // the connection, from 1.

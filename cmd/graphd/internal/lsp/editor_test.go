@@ -18,10 +18,10 @@ import (
 
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp"
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
-	"go.uber.org/goleak"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // patience is how long a test waits for what has to come.
 const patience = 2 * time.Minute
