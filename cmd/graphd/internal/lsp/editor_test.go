@@ -82,7 +82,7 @@ func inProcess(t *testing.T) *editor {
 	var log bytes.Buffer
 	go func() {
 		err := lsp.Serve(context.Background(), lsp.Config{In: fromEditor, Out: toEditor, Version: "test",
-			Log: slog.New(slog.NewTextHandler(&log, nil))})
+			Log: slog.New(slog.NewTextHandler(&log, nil)), AskWithin: patience})
 		toEditor.Close()
 		fromEditor.Close()
 		ended <- err
