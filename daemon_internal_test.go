@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
 // TestRunJoinsWhatItStarted: a daemon whose server fails has stopped entirely when Run returns,
@@ -30,7 +32,5 @@ func TestRunJoinsWhatItStarted(t *testing.T) {
 	if err := <-ended; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Run ended with %v, want the server's failure", err)
 	}
-	if err := goleak.Find(before); err != nil {
-		t.Error(err)
-	}
+	leaks.None(t, before)
 }

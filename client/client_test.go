@@ -15,15 +15,13 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) {
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	}))
+	leaks.Main(m, http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 }
 
 // recorder answers every request with the same and remembers the last.

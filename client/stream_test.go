@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,20 +81,40 @@ func TestPushStreamWaits(t *testing.T) {
 	if _, err := c.Pause(t.Context(), "narrow"); err != nil {
 		t.Fatal(err)
 	}
-	sent := 0
-	var err error
-	for ctx := t.Context(); sent < 1000 && err == nil; sent++ {
-		if sent == 8 { // as many are taken as there is room for, however long that takes
-			var cancel func()
-			ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var count atomic.Int64
+	ended := make(chan error, 1)
+	go func() { // joined below
+		err := s.Send(ctx, map[string]int{"bid": 0})
+		for err == nil && count.Add(1) < 1000 {
+			err = s.Send(ctx, map[string]int{"bid": 1})
 		}
-		err = s.Send(ctx, map[string]int{"bid": sent})
+		ended <- err
+	}()
+	// It is left once nothing can be written: the graph has no room, has answered what it took, and the stream has none
+	// for another frame. A write that is left ends the connection.
+	look := time.NewTicker(100 * time.Millisecond)
+	defer look.Stop()
+	for before, same := int64(-1), 0; same < 5; before = count.Load() {
+		select {
+		case err := <-ended:
+			t.Fatalf("%d events were taken while the graph stood: %v", count.Load(), err)
+		case <-look.C:
+		}
+		g, err := c.Graph(t.Context(), "narrow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same++; !s.Full() || g.Accumulators[0].Depth < 8 || count.Load() != before {
+			same = 0
+		}
 	}
-	sent-- // the last one was not
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("%d events were taken while the graph stood: %v", sent, err)
+	leave()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("%d events were taken while the graph stood: %v", count.Load(), err)
 	}
+	sent := int(count.Load())
 	if _, err := c.Resume(t.Context(), "narrow"); err != nil {
 		t.Fatal(err)
 	}

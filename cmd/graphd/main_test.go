@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/terminal"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // now is the time in all tests.
 var now = time.Date(2026, 11, 20, 10, 0, 10, 0, time.UTC)
@@ -36,7 +36,7 @@ func command(ctx context.Context, server *httptest.Server, stdin string, args ..
 	var out, errs bytes.Buffer
 	env := map[string]string{"GRAPHD_SERVER": server.URL}
 	term := terminal.New(strings.NewReader(stdin), &out, &errs, func(name string) string { return env[name] })
-	term.Now = func() time.Time { return now }
+	term.Now, term.Soon = func() time.Time { return now }, time.Minute // this machine may be slow
 	code := run(ctx, term, args)
 	hide := strings.NewReplacer(server.URL, "http://daemon")
 	return result{code, hide.Replace(out.String()), hide.Replace(errs.String())}

@@ -233,20 +233,28 @@ func TestPushSendsWhatHasCome(t *testing.T) {
 // TestPushTimeRuns: who gets on, however slowly, is not ended by --timeout.
 func TestPushTimeRuns(t *testing.T) {
 	t.Parallel()
+	const timeout = 6 // in seconds; each wait is one, and so much less than it that a slow machine makes none too long
 	var slowly []func(http.ResponseWriter)
-	for range 2 {
-		slowly = append(slowly, func(w http.ResponseWriter) {
-			w.Header().Set("Retry-After", "3")
-			refused(429, "queue_full", "full: send the events from index 1 on again later", 1, 1, false)(w)
-		})
+	var all, want []string
+	for i := range timeout + 2 {
+		all, want = append(all, fmt.Sprint(i)), append(want, fmt.Sprintf("%c %d", 'a'+i, i))
+		if i < timeout+1 {
+			slowly = append(slowly, func(w http.ResponseWriter) {
+				w.Header().Set("Retry-After", "1")
+				refused(429, "queue_full", "full: send the events from index 1 on again later", 1, 1, false)(w)
+			})
+		}
 	}
+	want[0] = "a " + strings.Join(all, ",") // there is room until it says otherwise
 	began := time.Now()
 	daemon := newPushes(t, slowly...)
-	r := command(t.Context(), daemon.Server, "1\n2\n3\n", "push", "g", "a", "--timeout", "5s")
-	if want := "3 accepted"; r.code != 0 || !strings.HasPrefix(r.stdout, want) || time.Since(began) < 5*time.Second {
-		t.Errorf("exit %d after %v: %s%s", r.code, time.Since(began), r.stdout, r.stderr)
+	r := command(t.Context(), daemon.Server, strings.Join(all, "\n"), "push", "g", "a", "--timeout",
+		fmt.Sprint(timeout, "s"))
+	if took := time.Since(began); r.code != 0 || took < timeout*time.Second ||
+		!strings.HasPrefix(r.stdout, fmt.Sprint(len(all), " accepted")) {
+		t.Errorf("exit %d after %v: %s%s", r.code, took, r.stdout, r.stderr)
 	}
-	if d := cmp.Diff([]string{"a 1,2,3", "b 2", "c 3"}, daemon.sent); d != "" {
+	if d := cmp.Diff(want, daemon.sent); d != "" {
 		t.Error(fmt.Sprint("sent (-want +got):\n", d))
 	}
 }

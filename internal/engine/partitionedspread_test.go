@@ -2,6 +2,7 @@ package engine
 
 import (
 	"log/slog"
+	"maps"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -27,25 +28,24 @@ func TestM49AProcessReadsTheBytesOfItsShards(t *testing.T) {
 		kinds.declared = func(*compile.Unit, int) accumulator.Source { return w.source(n) }
 		kinds.Stdout = stdout.NewOutput(os.Stderr)
 		e := New(Config{Store: v, Kinds: kinds, Log: slog.New(slog.DiscardHandler), Spread: true,
-			Members: m})
+			Members: m, Patience: 100 * time.Millisecond})
 		if err := e.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		m.names, m.beds[name], m.views[name] = append(m.names, name), &bed{t, e, v}, v
 	}
 	w.apply(m.beds["x"], w.document(true, shards))
+	deadline := time.Now().Add(3 * time.Minute)
 	var at map[string]int
-	// The one that is there first may have all, until it hears of the other.
-	for deadline := time.Now().Add(time.Minute); at["x"] == 0 || at["y"] == 0; {
-		if _, at = m.whole(shards, "", time.Minute); time.Now().After(deadline) {
-			t.Fatalf("one has all: %v", at)
-		}
+	var began map[string]int64
+	for moved := true; moved; moved = !maps.Equal(m.lives(), at) { // what has moved was read by both
+		at = m.shared(shards, deadline)
+		w.produce(300, 150, -1, 0)
+		w.folds(m) // both read
+		began = map[string]int64{"x": read["x"].Load(), "y": read["y"].Load()}
+		w.produce(events, 150, -1, pad)
+		w.folds(m)
 	}
-	w.produce(300, 150, -1, 0)
-	w.folds(m) // both read
-	began := map[string]int64{"x": read["x"].Load(), "y": read["y"].Load()}
-	w.produce(events, 150, -1, pad)
-	w.folds(m)
 	sum := int64(0)
 	for name, n := range read {
 		got, all := n.Load()-began[name], int64(events*pad)
@@ -57,6 +57,30 @@ func TestM49AProcessReadsTheBytesOfItsShards(t *testing.T) {
 	}
 	if all := int64(events * pad); sum < all || sum > all*5/4 {
 		t.Errorf("both have read %d bytes of %d", sum, all)
+	}
+}
+
+// shared waits until x and y have as many shards each, but for one, and keep them for a while: the one that is there
+// first may have all until it hears of the other, and hands them on one by one.
+func (m *many) shared(shards int, deadline time.Time) (at map[string]int) {
+	m.t.Helper()
+	const keep = 2 * time.Second
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	since := time.Now()
+	for {
+		now := m.lives()
+		even := now["x"]+now["y"] == shards && min(now["x"], now["y"]) >= shards/2-1
+		if !even || !maps.Equal(now, at) {
+			at, since = now, time.Now()
+		}
+		switch {
+		case even && time.Since(since) >= keep:
+			return at
+		case time.Now().After(deadline):
+			m.t.Fatalf("they do not share the shards: %v", now)
+		}
+		<-look.C
 	}
 }
 

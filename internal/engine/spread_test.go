@@ -182,8 +182,12 @@ func (m *many) lives() map[string]int {
 			if !g.Runs(n) {
 				continue
 			}
-			if by[n] != "" {
-				m.t.Fatalf("%s runs at %s and at %s", s, by[n], name)
+			if before := by[n]; before != "" {
+				g, err := m.beds[before].e.graph(shardedRef)
+				if err != nil || g.Runs(n) {
+					m.t.Fatalf("%s runs at %s and at %s (%v)", s, before, name, err)
+				}
+				at[before]-- // it has moved since that one was looked at
 			}
 			by[n] = name
 			at[name]++

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/issuer/issuertest"
 	"github.com/graphd/graphd/internal/outbound"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // clock is a time that a test moves.
 type clock struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 	"github.com/klauspost/compress/gzip"
 	"go.uber.org/goleak"
 )
@@ -140,7 +141,7 @@ func aheadReactors(key, guard string) map[string]string {
 // lines, outputs, books, and what the run ended with. So it does where an event goes straight through the core, where
 // others wait there, and where nobody reads what it puts out.
 func TestM51ReadingAheadSaysTheSame(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	text := dirty(1, 1_500)
 	packed := gzipped(text)
 	inputs := []struct{ name, format, text string }{

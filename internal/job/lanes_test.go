@@ -16,6 +16,7 @@ import (
 	"github.com/graphd/graphd/internal/sink"
 	"github.com/graphd/graphd/internal/sink/stdout"
 	"github.com/graphd/graphd/internal/source/file"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 	"go.uber.org/goleak"
 )
 
@@ -56,7 +57,7 @@ func runPooled(t *testing.T, threads, numbers int, functions map[string]gofunc.F
 // M23: the nodes of a pool are computed beside each other in a bounded run too: here each waits until the other is at
 // work.
 func TestM23PoolsOfARunHaveWorkers(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	one, two := make(chan struct{}), make(chan struct{})
 	meets := func(mine, other chan struct{}) gofunc.Function {
 		return func(_ []string, args []boundary.Value) (boundary.Value, error) {

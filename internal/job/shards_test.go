@@ -11,6 +11,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/job"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 	"go.uber.org/goleak"
 )
 
@@ -62,7 +63,7 @@ func (f *failing) Close(context.Context) error {
 
 // M51: whatever ends a run ends all its shards, at once and with the reason.
 func TestM51WhatEndsARunEndsItsShards(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	u, ds := (&builtin.Kinds{}).Parse([]byte(dealt), "dealt.yaml")
 	if err := ds.Err(); err != nil {
 		t.Fatal(err)

@@ -126,10 +126,16 @@ func (r *Reactor) hand(now time.Time) {
 	r.look(now)
 }
 
+// look lets the watchers look. What they are told of health and pause a view has by then: whoever is told it and asks
+// finds it so.
 func (r *Reactor) look(now time.Time) {
-	if r.Watch != nil {
-		r.watchAt = r.Watch(r.Core, now)
+	if r.Watch == nil {
+		return
 	}
+	if r.shown.told != r.condition() {
+		r.publish(now)
+	}
+	r.watchAt = r.Watch(r.Core, now)
 }
 
 // give hands messages to their writers.

@@ -168,6 +168,37 @@ func TestViewsAreBounded(t *testing.T) {
 	})
 }
 
+// Who is told how a graph is, and asks at once, finds it so.
+func TestWhatIsToldIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *shell
+		told := condition{}
+		s = newShell(t, func(_ *reactor.Config, o *bedding) {
+			o.Watch = func(core *reactor.Core, _ time.Time) (again time.Time) {
+				if s == nil {
+					return again // it has yet to be made
+				}
+				told.health, told.paused = core.Health(), core.Paused()
+				told.code, told.detail = core.HealthReason()
+				if v := s.View(); v.Health != told.health || v.Code != told.code || v.Paused != told.paused {
+					t.Errorf("%+v is told, and health %s %s, paused %v are shown", told, v.Health, v.Code, v.Paused)
+				}
+				return again
+			}
+		})
+		defer func() { _ = s.end() }()
+		if err := s.Pause(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s.port[0].Health(accumulator.Disconnected, "away", "gone")
+		synctest.Wait()
+		if !told.paused || told.code != "away" {
+			t.Errorf("%+v is told in the end", told)
+		}
+	})
+}
+
 // stuck is a sink whose deliveries last until they are let go.
 type stuck struct{ goOn chan struct{} }
 

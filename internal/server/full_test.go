@@ -57,7 +57,7 @@ func caller(t *testing.T, cfg Config) (s *Server, call func(request, body string
 // M4, M10: over REST and to those who watch, an input that is full says who it waits for.
 func TestM4InputFullAgainstTheEngine(t *testing.T) {
 	t.Parallel()
-	s, call := caller(t, Config{PushTimeout: 100 * time.Millisecond})
+	s, call := caller(t, Config{PushTimeout: 3 * time.Second})
 	const g = "/v1/graphs/zip"
 	call("PUT "+g, `
 graph: zip

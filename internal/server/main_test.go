@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

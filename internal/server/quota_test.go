@@ -34,7 +34,7 @@ func bounded(t *testing.T, limits map[string]quota.Limits) *Server {
 			t.Errorf("close: %v", err)
 		}
 	})
-	return newServer(t, e, Config{Quotas: book, PushTimeout: 100 * time.Millisecond})
+	return newServer(t, e, Config{Quotas: book, PushTimeout: 3 * time.Second})
 }
 
 // ofTenant is a request of a tenant, held against the document.

@@ -144,7 +144,7 @@ func TestGoneWhileFull(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, ctl Control, f *fake) {
 		f.full = true
-		s := newServer(t, ctl, Config{PingInterval: 2 * time.Second})
+		s := newServer(t, ctl, Config{PingInterval: 10 * time.Second}) // who lives has half of it for an answer
 		url := serve(t, s)
 		one, many := connect(t, url+pushURL), connect(t, url+pushURL)
 		one.ws.CloseRead(t.Context()) // answers pings

@@ -9,11 +9,14 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/graphd/graphd/internal/access"
 	"github.com/graphd/graphd/internal/api"
+	"github.com/graphd/graphd/internal/gate"
 )
 
 // pipes is a network in memory, so that time can be virtual.
@@ -194,6 +197,51 @@ func TestSlowWatcher(t *testing.T) {
 			t.Errorf("got %+v", st)
 		}
 		_ = ours.Close()
+	})
+}
+
+// expelling is a gate that lets everybody in, and nobody stay once it is told to.
+type expelling struct {
+	Gate
+	all atomic.Bool
+}
+
+func (e *expelling) Still(context.Context, *access.Principal) error {
+	if e.all.Load() {
+		return &api.Error{Status: http.StatusUnauthorized, Code: api.CodeInvalidToken, Detail: "it was revoked"}
+	}
+	return nil
+}
+
+// TestLateGoodbye: one who may not stay and takes its last words late is told why all the same, and one who takes
+// nothing is cut off soon.
+func TestLateGoodbye(t *testing.T) {
+	t.Parallel()
+	f, g := newFake(), &expelling{Gate: gate.Open()}
+	virtual(t, f, Config{Gate: g}, func(t *testing.T, s *Server, network *pipes) {
+		late, br := network.dial(t, reactorURL)
+		frame := `{"type":"subscribe","topics":["outputs"]}`
+		if _, err := late.Write(append([]byte{0x81, byte(0x80 | len(frame)), 0, 0, 0, 0}, frame...)); err != nil {
+			t.Fatal(err)
+		}
+		if got := readFrame(t, br); !bytes.Contains(got, []byte(`"result"`)) {
+			t.Fatalf("got %q", got)
+		}
+		mute, _ := network.dial(t, reactorURL)
+		f.sub(0).frames <- &api.Frame{Type: "output", Graph: "g", Output: "o"}
+		g.all.Store(true)
+		time.Sleep(askAgain + 450*time.Millisecond)
+		if got := readFrame(t, br); !bytes.Contains(got, []byte(`"output"`)) {
+			t.Errorf("the last words are %q", got)
+		}
+		if got := readFrame(t, br); len(got) < 3 || got[0] != 0x88 || int(got[1])<<8|int(got[2]) != 1008 {
+			t.Errorf("the goodbye is %q, want 1008", got)
+		}
+		time.Sleep(time.Second)
+		if n := s.Stats().WebSockets; n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+		_, _ = late.Close(), mute.Close()
 	})
 }
 

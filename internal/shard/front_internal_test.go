@@ -9,6 +9,7 @@ import (
 	"github.com/graphd/graphd/internal/builtin"
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/sink"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 	"github.com/graphd/graphd/internal/virtual"
 	"go.uber.org/goleak"
 )
@@ -26,7 +27,7 @@ outputs:
 
 // M51: what a batch holds is bounded whatever fills it, also where what all keys share comes alone.
 func TestM51WhatAllKeysShareFillsBatchesToo(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	u, ds := (&builtin.Kinds{}).Parse([]byte(ticking), "ticking.yaml")
 	if err := ds.Err(); err != nil {
 		t.Fatal(err)

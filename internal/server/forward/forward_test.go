@@ -57,7 +57,7 @@ func member(t *testing.T, id, secret string, handler http.Handler) (*Members, *c
 	if err := m.Join(id, &daemon{}); err != nil {
 		t.Fatal(err)
 	}
-	s := m.Server(handler, log, time.Second, time.Minute)
+	s := m.Server(handler, log, time.Minute, time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeTLS(m.Listener(), "", "") }() // joined below
 	t.Cleanup(func() {

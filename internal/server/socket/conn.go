@@ -23,7 +23,7 @@ import (
 const (
 	// maxBadFrames in a row end a connection: a client that is wrong so often does not listen.
 	maxBadFrames = 16
-	// soon is half of how long one who may not stay has for a goodbye.
+	// soon is how long the last words to one who may not stay have, and half of how long the goodbye behind them has.
 	soon = 200 * time.Millisecond
 	// askEvery frames, or askBytes in them, the token's rate is asked for.
 	askEvery, askBytes = 64, 64 << 10
@@ -280,8 +280,6 @@ func (c *conn) goodbye(ctx context.Context) {
 	wait := c.h.cfg.WriteTimeout
 	if told && last.soon {
 		wait = soon
-		cut := time.AfterFunc(2*soon, c.cork.cut)
-		defer cut.Stop()
 	}
 	patience := time.NewTimer(wait)
 	defer patience.Stop()
@@ -290,6 +288,10 @@ func (c *conn) goodbye(ctx context.Context) {
 	case <-patience.C:
 	}
 	if told {
+		if last.soon { // from now on: the last words take nothing from the goodbye
+			cut := time.AfterFunc(2*soon, c.cork.cut)
+			defer cut.Stop()
+		}
 		_ = c.ws.Close(last.code, last.reason) // it closes whatever comes of the handshake
 	}
 	_ = c.ws.CloseNow() // a connection closed twice is closed

@@ -3,6 +3,7 @@ package socket
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ const maxHeld = 64 << 10
 type cork struct {
 	net.Conn
 	timeout time.Duration
+	under   atomic.Pointer[net.Conn] // Conn for who must not wait until a write has ended, which holds mu
 
 	mu    sync.Mutex
 	held  bool
@@ -28,24 +30,20 @@ func (c *cork) attach(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Conn = conn
+	c.under.Store(&conn)
 }
 
 // cut closes the connection under whoever reads or writes it.
 func (c *cork) cut() {
-	c.mu.Lock()
-	conn := c.Conn
-	c.mu.Unlock()
-	if conn != nil {
-		_ = conn.Close() // it may be closed already
+	if conn := c.under.Load(); conn != nil {
+		_ = (*conn).Close() // it may be closed already
 	}
 }
 
 // hungUp says whether the client has closed the connection.
 func (c *cork) hungUp() bool {
-	c.mu.Lock()
-	conn := c.Conn
-	c.mu.Unlock()
-	return hungUp(conn)
+	conn := c.under.Load()
+	return conn != nil && hungUp(*conn)
 }
 
 // hold keeps what is written from now on back until uncork, or until limit has passed; where something is held back

@@ -344,7 +344,7 @@ func counted(t *testing.T, all []*kgo.Record, most, n int) {
 // deliver delivers as a writer does, until the batch is through.
 func deliver(t *testing.T, s *Sink, batch []sink.Message) (failures int) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute) // a broker that comes back has to catch up first
 	for {
 		err := s.Deliver(t.Context(), batch)
 		if err == nil {

@@ -10,16 +10,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/graphd/graphd/internal/accumulator"
 	trail "github.com/graphd/graphd/internal/audit"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/kind"
 	"github.com/graphd/graphd/internal/source/sourcetest"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // fake are the chains of a store.
 type fake struct {

@@ -49,7 +49,7 @@ func runAgain(t *testing.T, wasSilent bool) {
 		if wasSilent {
 			src.kept.heard = src.kept.heard.Add(-silent)
 		} else {
-			src.kept.heard = time.Now() // this machine may be slow
+			src.kept.heard = time.Now().Add(time.Hour) // just now, however slow this machine is
 		}
 		put(t, c, topic, 0, numbers(10, 12)...)
 		f = readSource(t, src, &receiver{}, back)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
 // Suite describes a source to test.
@@ -146,7 +147,7 @@ func (r *Receiver) Advanced() []boundary.Position {
 // run runs a new source until it returns, which it must within patience.
 func (s *Suite) run(ctx context.Context, t *testing.T, from []boundary.Position, r *Receiver) error {
 	t.Helper()
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaks.None(t, goleak.IgnoreCurrent())
 	done := make(chan error, 1)
 	src := s.New(t)
 	go func() { done <- src.Run(ctx, from, r) }()

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -170,15 +171,20 @@ func (r *reader) connection(ctx context.Context) error {
 	defer conn.CloseNow() // the error that ended it says more
 	r.out.Health(accumulator.Live, "")
 
-	reading, stop := context.WithCancelCause(ctx)
+	reading, stop := context.WithCancel(ctx)
 	var pinging sync.WaitGroup
-	pinging.Go(func() { r.ping(reading, conn, stop) })
+	var unanswered error
+	pinging.Go(func() {
+		if unanswered = r.ping(reading, conn); unanswered != nil {
+			stop()
+		}
+	})
 	err = r.read(reading, conn)
-	if cause := context.Cause(reading); cause != nil && ctx.Err() == nil {
-		err = cause // the ping that was not answered
-	}
-	stop(nil)
+	stop()
 	pinging.Wait()
+	if unanswered != nil && ctx.Err() == nil {
+		err = unanswered // a ping that cannot be written in time has ended the connection before it says so
+	}
 	return err
 }
 
@@ -259,27 +265,28 @@ func plain(err error) error {
 	return err
 }
 
-// ping keeps the connection alive, and ends the read when the other end does not answer.
-func (r *reader) ping(ctx context.Context, conn *websocket.Conn, lost context.CancelCauseFunc) {
+// ping keeps the connection alive until ctx is done or the connection is closed. The error is that the other end does
+// not answer.
+func (r *reader) ping(ctx context.Context, conn *websocket.Conn) error {
 	ticker := time.NewTicker(r.cfg.Ping)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return
+			return nil
 		}
 		before := r.handed.Load()
 		waiting, cancel := context.WithTimeout(ctx, r.cfg.Ping)
 		err := conn.Ping(waiting)
-		late := waiting.Err() != nil
+		late := errors.Is(waiting.Err(), context.DeadlineExceeded)
 		cancel()
-		if late && r.excused(before) {
-			continue
-		}
-		if err != nil && ctx.Err() == nil {
-			lost(fmt.Errorf("%s did not answer a ping within %v", r.host, r.cfg.Ping))
-			return
+		switch {
+		case err == nil || late && r.excused(before):
+		case late || ctx.Err() == nil && !errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("%s did not answer a ping within %v", r.host, r.cfg.Ping)
+		default:
+			return nil // the read, which ends, knows why
 		}
 	}
 }

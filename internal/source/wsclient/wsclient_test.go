@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/graphd/graphd/internal/accumulator"
 	"github.com/graphd/graphd/internal/boundary"
 	"github.com/graphd/graphd/internal/outbound"
 	"github.com/graphd/graphd/internal/outbound/outboundtest"
 	"github.com/graphd/graphd/internal/source/sourcetest"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // serve is a WebSocket server; h has a connection until it returns. It is told the number of
 // the connection, from 1.
@@ -200,16 +200,6 @@ func TestTooLarge(t *testing.T) {
 		"disconnected HOST sent a message of more than 1000 bytes; the connection was ended", "live")
 }
 
-// What does not answer a ping is lost, although its connection stands.
-func TestPing(t *testing.T) {
-	url := serve(t, func(ctx context.Context, c *websocket.Conn, n int64, r *http.Request) {
-		<-ctx.Done() // it never reads, so it never answers
-	})
-	r := run(t, Config{URL: url, Ping: 30 * time.Millisecond}, 100)
-	defer r.end()
-	r.want("live", "disconnected HOST did not answer a ping within 30ms")
-}
-
 // M4: a receiver that is held back makes the source stop reading, so that the server's writes
 // stop too; the connection lives through it, and nothing is lost.
 func TestM4HeldBack(t *testing.T) {
@@ -247,27 +237,6 @@ func TestM4HeldBack(t *testing.T) {
 		if got := r.next(); !strings.HasPrefix(got, fmt.Sprintf("%d 1", i)) {
 			t.Fatalf("message %d: %.60s", i, got)
 		}
-	}
-}
-
-// M4: a hand-over that has ended since the ping was sent excuses its answer too: that was read behind it.
-func TestM4AHandOverExcusesALateAnswer(t *testing.T) {
-	r := &reader{}
-	if r.excused(0) {
-		t.Error("nothing was handed over")
-	}
-	r.handed.Add(1)
-	for what, before := range map[string]int64{"began since": 0, "goes on": 1} {
-		if !r.excused(before) {
-			t.Errorf("a hand-over that %s does not excuse", what)
-		}
-	}
-	r.handed.Add(1)
-	if !r.excused(1) {
-		t.Error("a hand-over that has ended since does not excuse")
-	}
-	if r.excused(2) {
-		t.Error("one that had ended before does")
 	}
 }
 

@@ -22,7 +22,7 @@ var errEnded = errors.New("ended while starting")
 
 // Bounds of waiting: a loaded machine may be slow, a broken server must not hold a test for ever.
 const (
-	startPatience = 60 * time.Second
+	startPatience = 3 * time.Minute
 	stopPatience  = 60 * time.Second
 )
 

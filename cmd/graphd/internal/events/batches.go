@@ -10,8 +10,6 @@ const (
 	// small, little enough that a rejected tail or a full queue is heard of soon.
 	PerBatch   = 1000
 	batchBytes = 1 << 20
-	// batchAfter is for how long an event waits for others to fill its batch.
-	batchAfter = time.Second
 )
 
 // Event is one event of a stream.
@@ -20,10 +18,11 @@ type Event struct {
 	At   int // its place in the stream, from 0
 }
 
-// Batches are the events of a stream as they are sent: by the thousand, or what has come within a second.
+// Batches are the events of a stream as they are sent: by the thousand, or what has come within a time.
 type Batches struct {
 	arrivals chan arrival
 	read     int
+	within   time.Duration // for how long an event waits for others to fill its batch
 }
 
 // arrival is an event, or the error behind the last.
@@ -32,10 +31,10 @@ type arrival struct {
 	err  error
 }
 
-// Batches reads a stream on a goroutine of its own, so that what has come can be sent while nothing comes. It ends
-// behind the first error, or once ctx is over and what it waits for has come.
-func (r *Reader) Batches(ctx context.Context) *Batches {
-	b := &Batches{arrivals: make(chan arrival, 64)}
+// Batches reads a stream on a goroutine of its own, so that what has come within a time can be sent while nothing
+// comes. It ends behind the first error, or once ctx is over and what it waits for has come.
+func (r *Reader) Batches(ctx context.Context, within time.Duration) *Batches {
+	b := &Batches{arrivals: make(chan arrival, 64), within: within}
 	go func() {
 		for {
 			text, err := r.Next()
@@ -67,7 +66,7 @@ func (b *Batches) Next(ctx context.Context) (batch []Event, err error) {
 				return batch, a.err
 			}
 			if due == nil {
-				due = time.After(batchAfter)
+				due = time.After(b.within)
 			}
 			batch = append(batch, Event{a.text, b.read})
 			b.read++

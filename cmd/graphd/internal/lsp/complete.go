@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"context"
-	"time"
 
 	"github.com/graphd/graphd/internal/checkpoint"
 	"github.com/graphd/graphd/internal/expression"
@@ -26,9 +25,6 @@ func kindOf(s language.Sort) int {
 	}
 	return 18 // a reference
 }
-
-// askWithin is how long the compiler is asked for types; without an answer those of the newest state stand.
-const askWithin = time.Second
 
 func (s *server) complete(p *positionParams) (completions, error) {
 	none := completions{Items: []completion{}}
@@ -62,7 +58,7 @@ func (s *server) complete(p *positionParams) (completions, error) {
 
 // ask has the declarations compiled that a document is part of, with another text in its place.
 func (s *server) ask(doc *document, marked string, told func(expression.Found)) {
-	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), s.AskWithin)
 	defer cancel()
 	open := s.documents.texts()
 	if doc.path != "" {

@@ -18,10 +18,10 @@ import (
 
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp"
 	"github.com/graphd/graphd/cmd/graphd/internal/lsp/frame"
-	"go.uber.org/goleak"
+	"github.com/graphd/graphd/internal/testbed/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // patience is how long a test waits for what has to come.
 const patience = 2 * time.Minute
@@ -82,7 +82,7 @@ func inProcess(t *testing.T) *editor {
 	var log bytes.Buffer
 	go func() {
 		err := lsp.Serve(context.Background(), lsp.Config{In: fromEditor, Out: toEditor, Version: "test",
-			Log: slog.New(slog.NewTextHandler(&log, nil))})
+			Log: slog.New(slog.NewTextHandler(&log, nil)), AskWithin: patience})
 		toEditor.Close()
 		fromEditor.Close()
 		ended <- err

@@ -14,6 +14,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,9 @@ type Config struct {
 	Log *slog.Logger
 	// Version is that of the binary.
 	Version string
+	// AskWithin is how long the compiler is asked for types; without an answer those of the newest state stand. 0 means
+	// a second.
+	AskWithin time.Duration
 }
 
 // server serves one editor. It is owned by the goroutine of Serve.
@@ -64,6 +68,7 @@ var ErrEnded = errors.New("the editor ended the connection without saying exit")
 func Serve(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	c.AskWithin = cmp.Or(c.AskWithin, time.Second)
 	s := &server{Config: c, kinds: new(builtin.Kinds)}
 	s.kinds.Keep()
 	var err error

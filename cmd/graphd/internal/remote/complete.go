@@ -2,16 +2,12 @@ package remote
 
 import (
 	"context"
-	"time"
 
 	"github.com/graphd/graphd/cmd/graphd/internal/names"
 	"github.com/spf13/cobra"
 )
 
-// completeWithin is how long a person who presses Tab waits for the daemon.
-const completeWithin = time.Second
-
-// complete asks the daemon, when there is one, for the names that an argument can have.
+// complete asks the daemon, when there is one and it answers soon, for the names that an argument can have.
 func (a *Verbs) complete(w names.Words) cobra.CompletionFunc {
 	if w == nil {
 		w = names.Graphs
@@ -25,7 +21,7 @@ func (a *Verbs) complete(w names.Words) cobra.CompletionFunc {
 		if ctx == nil { // as of a completion that the shell asks for
 			ctx = context.Background()
 		}
-		ctx, cancel := context.WithTimeout(ctx, completeWithin)
+		ctx, cancel := context.WithTimeout(ctx, a.Soon)
 		defer cancel()
 		found, files := w(ctx, c, args)
 		if files {

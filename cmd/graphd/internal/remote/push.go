@@ -102,7 +102,7 @@ func (p *pusher) run(ctx context.Context, path string, in io.Reader) error {
 	stream := events.New(in)
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	batches := stream.Batches(reading)
+	batches := stream.Batches(reading, p.app.Soon)
 	var readErr error
 	for readErr == nil {
 		if p.batch, readErr = batches.Next(ctx); ctx.Err() != nil {

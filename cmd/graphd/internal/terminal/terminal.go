@@ -33,6 +33,9 @@ type Terminal struct {
 	NoColor bool
 	// Screen says whether somebody looks at what is written; nil asks the system.
 	Screen func(io.Writer) bool
+	// Soon is for how long more is waited for before what is there has to do: for other events of a push, and for the
+	// names that a daemon knows when somebody presses Tab.
+	Soon time.Duration
 
 	bar    *Bar // nil when none was made
 	screen bool // Out is kept back for a screen
@@ -40,7 +43,7 @@ type Terminal struct {
 
 // New makes a terminal of the streams of a process.
 func New(in io.Reader, out, errs io.Writer, getenv func(string) string) *Terminal {
-	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable}
+	return &Terminal{In: in, Out: out, Err: errs, Getenv: getenv, Now: time.Now, Format: FormatTable, Soon: time.Second}
 }
 
 // CheckFormat refuses an unknown Format, before anything is done.
