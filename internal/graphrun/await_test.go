@@ -32,6 +32,10 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}
+	decl := checkpoint.Declaration{Tenant: "default", Graph: "g", Text: summing}
+	if _, err := store.PutDeclaration(t.Context(), decl, 0); err != nil {
+		t.Fatal(err)
+	}
 	tasks := supervisor.NewTree(time.Now).Root("test").NewGroup()
 	keeper := lease.New(lease.Config{Store: store, Log: log, TTL: time.Second})
 	if err := keeper.Begin(t.Context(), tasks); err != nil {
@@ -45,7 +49,7 @@ func newGraph(t *testing.T) (g *Graph, end func()) {
 		},
 		MaxEventBytes: 1 << 20, MailboxEvents: 100, MailboxBytes: 1 << 20, PushTimeout: time.Second,
 		Room: func(api.Ref) error { return nil },
-	}, checkpoint.Declaration{Tenant: "default", Graph: "g", Text: summing}, unit)
+	}, decl, unit)
 	return g, func() {
 		if err := g.Stop(); err != nil {
 			t.Errorf("stop: %v", err)

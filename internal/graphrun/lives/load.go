@@ -46,6 +46,10 @@ func (s *Shard) load(ctx context.Context, t *lease.Term) (*life.Run, error) {
 	if err := quarantined(&head); err != nil {
 		return nil, err
 	}
+	if err := s.checkThere(ctx, &head); err != nil {
+		s.survived(head.Fence, err)
+		return nil, err
+	}
 	if err := s.checkDeal(ctx, &head); err != nil {
 		s.survived(head.Fence, err)
 		return nil, err

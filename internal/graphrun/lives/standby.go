@@ -132,6 +132,8 @@ func (s *Shard) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 			s.host.Lease.Lost(t, err)
 		case storeAway(err):
 			s.awaitStore(ctx, away, err)
+		case errors.Is(err, errGone):
+			s.awaitRemoval(ctx)
 		default:
 			return r, t, err
 		}
