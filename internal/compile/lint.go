@@ -77,6 +77,14 @@ type linter struct {
 	found spec.Diagnostics
 }
 
+// node is the one of a name, nil for none.
+func (l *linter) node(name string) *spec.Node {
+	if i := slices.IndexFunc(l.g.Nodes, func(n spec.Node) bool { return n.Name == name }); i >= 0 {
+		return &l.g.Nodes[i]
+	}
+	return nil
+}
+
 func (l *linter) add(p spec.Pos, code, format string, args ...any) {
 	l.found = append(l.found, spec.Diagnostic{File: l.g.File, Line: p.Line, Column: p.Column, Path: p.Path, Code: code,
 		Text: fmt.Sprintf(format, args...)})
@@ -353,9 +361,9 @@ func (l *linter) fresh(o *spec.Output) {
 			"emit: on_change out, or fresh where a value may stay as it is", o.Name, o.Fresh)
 	}
 	most, why := l.g.Reactor.RateLimit, "the rate_limit of the reactor"
-	if k := slices.IndexFunc(l.g.Nodes, func(n spec.Node) bool { return n.Name == o.From }); k >= 0 {
+	if node := l.node(o.From); node != nil {
 		for n := range l.g.Lanes {
-			if lane := &l.g.Lanes[n]; lane.Name == l.g.Nodes[k].Lane.Name && lane.Period > most {
+			if lane := &l.g.Lanes[n]; lane.Name == node.Lane.Name && lane.Period > most {
 				most, why = lane.Period, "the period of the lane "+lane.Name
 			}
 		}

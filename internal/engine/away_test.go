@@ -51,15 +51,22 @@ func (s *awayStore) Commit(ctx context.Context, c *checkpoint.Commit) error {
 	return s.Store.Commit(ctx, c)
 }
 
+// newAwayBed is a bed over a store that can be away, with a graph.
+func newAwayBed(t *testing.T) (*awayStore, *bed) {
+	t.Helper()
+	store := &awayStore{Store: memstore.New()}
+	b := newBed(t, store, &scripted{})
+	b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
+		"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
+	return store, b
+}
+
 // M35, M36: a store that is away is no failure of the graph. The graph waits for it, says so, and
 // goes on by itself, however often that was.
 func TestM35StoreAwayIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &awayStore{Store: memstore.New()}
-		b := newBed(t, store, &scripted{})
+		store, b := newAwayBed(t)
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
-			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		for n := range 10 {
 			why, code := checkpoint.ErrUnreachable, "store_unreachable"
 			if n%2 == 1 {
@@ -151,11 +158,8 @@ func TestM37WhatWasPushedAndIsGone(t *testing.T) {
 // M37: so does one that an operator restarts while its store is away.
 func TestM37WhatWasPushedAndIsGoneWithARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &awayStore{Store: memstore.New()}
-		b := newBed(t, store, &scripted{})
+		store, b := newAwayBed(t)
 		defer b.close()
-		b.apply("graph: g\naccumulators: { a: { strategy: sequential } }\nnodes: { n: { expr: a } }\n"+
-			"outputs: { o: { from: n, sink: { drop: {} } } }\n", "g")
 		b.push("g", "a", "1", "2")
 		time.Sleep(2500 * time.Millisecond) // a checkpoint has these, and the next is not due
 		store.set(checkpoint.ErrUnreachable)

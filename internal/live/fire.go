@@ -132,9 +132,7 @@ func (r *Reactor) look(now time.Time) {
 	if r.Watch == nil {
 		return
 	}
-	if r.shown.told != r.condition() {
-		r.publish(now)
-	}
+	r.showCondition(now)
 	r.watchAt = r.Watch(r.Core, now)
 }
 

@@ -113,14 +113,18 @@ func (r *Reactor) publish(now time.Time) {
 	}
 }
 
+// showCondition publishes at once where the condition has changed, and reports whether it has.
+func (r *Reactor) showCondition(now time.Time) (changed bool) {
+	if changed = r.shown.told != r.condition(); changed {
+		r.publish(now)
+	}
+	return changed
+}
+
 // show publishes when that is due. It runs once a turn.
 func (r *Reactor) show(now time.Time, busy bool) {
 	p := &r.shown
-	if p.told != r.condition() {
-		r.publish(now)
-		return
-	}
-	if !p.stirred {
+	if r.showCondition(now) || !p.stirred {
 		return
 	}
 	if d := now.Sub(p.window); d >= viewEvery || d < 0 {

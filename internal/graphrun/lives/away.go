@@ -75,7 +75,12 @@ func (s *Shard) awaitStore(ctx context.Context, a *away, err error) {
 		a.waiting = true
 		s.log().Warn("the graph waits for its store", "graph", s.ref.Name, "tenant", s.ref.Tenant, "err", err)
 	}
-	timer := time.NewTimer(pause)
+	wait(ctx, pause)
+}
+
+// wait waits for so long, or until ctx is done.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

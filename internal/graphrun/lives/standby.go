@@ -133,7 +133,7 @@ func (s *Shard) take(ctx context.Context, away *away) (*life.Run, *lease.Term, e
 		case storeAway(err):
 			s.awaitStore(ctx, away, err)
 		case errors.Is(err, errGone):
-			s.awaitRemoval(ctx)
+			wait(ctx, lookAgain)
 		default:
 			return r, t, err
 		}
