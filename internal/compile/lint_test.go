@@ -272,6 +272,10 @@ outputs: { o: { from: who, sink: { stdout: {} } } }
 		{" time: event.at,", " key: id", ", method: GET", 0},
 		{" time: event.at,", "", "", 0}, // there is no other key to call for meanwhile
 		{"", " key: id", "", 0},
+		// It would not be made ahead either.
+		{" time: event.at,", " key: id, when: all", "", 0},
+		{" time: event.at,", " key: id, debounce: 1s", "", 0},
+		{" time: event.at,", " key: id, rate_limit: 1s", "", 0},
 	} {
 		u, diags := (&builtin.Kinds{}).Parse(fmt.Appendf(nil, doc, c.time, c.key, c.safe), "g.yaml")
 		if err := diags.Err(); err != nil {
